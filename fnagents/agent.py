@@ -1,0 +1,177 @@
+"""Agents: frozen values that say who speaks, with which tools, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, Literal, TypeAlias
+
+from attrs import field, frozen
+from typing_extensions import TypeVar
+
+from fnagents.errors import DeclarationError
+from fnagents.items import Item, ToolCall
+from fnagents.models import ModelSettings, Once
+from fnagents.outcome import Outcome
+from fnagents.schemas.output import Schema, schema
+from fnagents.tools import AgentContext, Allow, CtxIn, Output, Tool, ToolSource, Trip
+
+__all__ = [
+    "Agent",
+    "Agents",
+    "InputGuardrail",
+    "OutputGuardrail",
+    "StopAt",
+    "ToolResult",
+    "agents",
+    "blocking",
+]
+
+Out = TypeVar("Out", covariant=True, default=str)
+
+_Verdict: TypeAlias = "Allow | Trip | Awaitable[Allow | Trip]"
+
+
+@frozen
+class ToolResult:
+    """One answered call of a turn, as a `tool_use_behavior` function sees it."""
+
+    call: ToolCall
+    outcome: Outcome[Output, Any]
+
+
+class StopAt:
+    """As `tool_use_behavior`: the first successful output of one of these tools is the final output."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, *names: str) -> None:
+        self.names = frozenset(names)
+
+
+@frozen
+class InputGuardrail:
+    """Judges what a run begins with: beside the first model call, or before it if `blocking`."""
+
+    function: Callable[[AgentContext[Any], tuple[Item, ...]], _Verdict]
+    blocking: bool = False
+
+
+#: Judges the final output's text.
+OutputGuardrail: TypeAlias = Callable[[AgentContext[Any], str], _Verdict]
+
+#: From a context and the answered calls of a turn to the final output, or None to ask the model again.
+ToolUseFunction: TypeAlias = Callable[
+    [AgentContext[Any], tuple[ToolResult, ...]], "str | None | Awaitable[str | None]"
+]
+
+
+def blocking(function: Callable[[AgentContext[Any], tuple[Item, ...]], _Verdict]) -> InputGuardrail:
+    """The guardrail, run before the first model call instead of beside it."""
+    return InputGuardrail(function, blocking=True)
+
+
+def _guardrail(given: Any) -> InputGuardrail:
+    return given if isinstance(given, InputGuardrail) else InputGuardrail(given)
+
+
+def _guardrails(given: Any) -> tuple[InputGuardrail, ...]:
+    return tuple(_guardrail(one) for one in given)
+
+
+@frozen(eq=False, slots=True)
+class Agent(Once, Generic[CtxIn, Out]):
+    """An agent: instructions, tools, and the type of its final output.
+
+    `instructions` is text or a function (sync or async) of the agent's context.  `tools` are tools and tool
+    sources, `handoffs` the tools that hand the conversation over.  `output_type` is any type that the schema
+    builder knows; the model has `output_retries` tries to mend an output that does not fit.
+    `tool_use_behavior` says whether a turn's tool outputs may end the run: "run_llm_again" (they never do),
+    "stop_on_first_tool", `StopAt(names)`, or a function; a failed call never ends it.
+    With `reset_tool_choice`, a forced tool choice holds until the agent has used a tool.
+
+    Raises `DeclarationError` for tools whose names collide.
+
+    >>> Agent("greeter", "Greet the user.").name
+    'greeter'
+    """
+
+    name: str
+    instructions: str | Callable[[AgentContext[CtxIn]], str | Awaitable[str]] | None = None
+    model: str = field(default="", kw_only=True)
+    tools: tuple[Tool[..., Any, CtxIn] | ToolSource, ...] = field(default=(), converter=tuple, kw_only=True)
+    handoffs: tuple[Tool[..., Any, CtxIn], ...] = field(default=(), converter=tuple, kw_only=True)
+    output_type: type[Out] | Schema[Out] | None = field(default=None, kw_only=True)
+    output_retries: int = field(default=1, kw_only=True)
+    settings: ModelSettings = field(default=ModelSettings(), kw_only=True)
+    tool_use_behavior: Literal["run_llm_again", "stop_on_first_tool"] | StopAt | ToolUseFunction = field(
+        default="run_llm_again", kw_only=True
+    )
+    reset_tool_choice: bool = field(default=True, kw_only=True)
+    input_guardrails: tuple[InputGuardrail, ...] = field(default=(), converter=_guardrails, kw_only=True)
+    output_guardrails: tuple[OutputGuardrail, ...] = field(default=(), converter=tuple, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise DeclarationError("an agent needs a name: Agent('triage', ...)")
+        if self.tool_use_behavior not in ("run_llm_again", "stop_on_first_tool") and not (
+            isinstance(self.tool_use_behavior, StopAt) or callable(self.tool_use_behavior)
+        ):
+            raise DeclarationError(
+                f"agent {self.name!r}: tool_use_behavior={self.tool_use_behavior!r} is none of 'run_llm_again', "
+                "'stop_on_first_tool', StopAt('name', ...) and a function"
+            )
+        _distinct(self)
+
+    @property
+    def output(self) -> Schema[Out] | None:
+        """The schema of the final output, or None for plain text."""
+        return self.once(_output)
+
+
+def _output(agent: Agent[Any, Any]) -> Schema[Any] | None:
+    kind = agent.output_type
+    if kind is None or kind is str:
+        return None
+    return kind if isinstance(kind, Schema) else schema(kind)
+
+
+def _distinct(agent: Agent[Any, Any]) -> None:
+    seen: set[tuple[str, str, str]] = set()
+    for tool in (*agent.tools, *agent.handoffs):
+        if not isinstance(tool, Tool):
+            if not callable(tool):
+                raise DeclarationError(
+                    f"agent {agent.name!r}: {tool!r} is neither a Tool nor a tool source; make it one with tool(...)"
+                )
+            continue
+        known = (tool.kind, tool.namespace, tool.name)
+        if known in seen:
+            raise DeclarationError(f"agent {agent.name!r} has two tools named {tool.name!r}; rename one with name=")
+        seen.add(known)
+
+
+#: The agents of a run, by name.
+Agents: TypeAlias = Mapping[str, Agent[Any, Any]]
+
+
+def agents(*roots: Agent[Any, Any] | Agents) -> Agents:
+    """All agents that can be reached from these, by name: through handoffs and agent tools.
+
+    Raises `DeclarationError` if two different agents have one name.
+
+    >>> list(agents(Agent("a"), Agent("b")))
+    ['a', 'b']
+    """
+    found: dict[str, Agent[Any, Any]] = {}
+    waiting: list[Agent[Any, Any]] = []
+    for root in roots:
+        waiting.extend([root] if isinstance(root, Agent) else root.values())
+    while waiting:
+        agent = waiting.pop(0)
+        known = found.setdefault(agent.name, agent)
+        if known is not agent:
+            raise DeclarationError(f"two different agents are named {agent.name!r}; names are unique in a run")
+        for tool in (*agent.tools, *agent.handoffs):
+            if isinstance(tool, Tool):
+                waiting.extend(inner for inner in tool.agents if found.get(inner.name) is not inner)
+    return found

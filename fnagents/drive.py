@@ -1,0 +1,106 @@
+"""Driving a run: perform what `plan` says, fold what comes back, until it has ended or only questions remain.
+
+`drive` keeps the planned effects that are not under way running side by side, folds each event in as it arrives
+and plans again at once.  `lockstep` performs all planned effects, waits for all, and plans again, for engines that
+need a fixed order.  Both give equal runs, because an effect once planned stays planned (law 19).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from fnagents.agent import Agents
+from fnagents.core import plan, step
+from fnagents.errors import ToolCancelled
+from fnagents.outcome import Failure
+from fnagents.perform import Perform
+from fnagents.protocol import CallTool, Effect, Event, Returned, key
+from fnagents.runs import Run
+
+__all__ = ["drive", "interrupt", "lockstep"]
+
+#: Seconds that cancelled effects have to stop before they are left behind.
+_PATIENCE = 1.0
+
+
+async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
+    """The run as far as it goes: ended, or paused with only questions that `perform` answers with None.
+
+    What `perform` raises passes through, after the other effects under way were cancelled.
+    """
+    under_way: dict[str, asyncio.Task[Event | None] | None] = {}
+    arrived: asyncio.Queue[tuple[str, asyncio.Task[Event | None]]] = asyncio.Queue()
+    try:
+        while True:
+            effects = [(name, effect) for effect in plan(agents, run) if (name := key(effect)) not in under_way]
+            if len(effects) == 1 and not _running(under_way):
+                name, effect = effects[0]
+                under_way[name] = None
+                event = await perform(effect)
+            else:
+                for name, effect in effects:
+                    under_way[name] = task = asyncio.ensure_future(_performed(perform, effect))
+                    task.add_done_callback(lambda task, name=name: arrived.put_nowait((name, task)))
+                if not _running(under_way):
+                    return run
+                name, task = await arrived.get()
+                under_way[name] = None
+                event = task.result()
+            if event is not None:
+                del under_way[name]
+                run = step(run, event)
+    finally:
+        await _stop([task for task in under_way.values() if task is not None])
+
+
+def _running(under_way: dict[str, asyncio.Task[Event | None] | None]) -> bool:
+    return any(task is not None for task in under_way.values())
+
+
+async def _performed(perform: Perform, effect: Effect) -> Event | None:
+    return await perform(effect)
+
+
+async def _stop(tasks: list[asyncio.Task[Event | None]]) -> None:
+    """Cancel what is under way and wait for it, but not for ever."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_PATIENCE)
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            task.exception()
+
+
+async def lockstep(agents: Agents, run: Run, perform: Perform) -> Run:
+    """As `drive`, in rounds: all planned effects are performed side by side, then their events folded in plan order."""
+    asked: set[str] = set()
+    while True:
+        effects = [effect for effect in plan(agents, run) if key(effect) not in asked]
+        if not effects:
+            return run
+        for effect, event in zip(effects, await _all(perform, effects), strict=True):
+            if event is None:
+                asked.add(key(effect))
+            else:
+                run = step(run, event)
+
+
+async def _all(perform: Perform, effects: list[Effect]) -> list[Event | None]:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_performed(perform, effect)) for effect in effects]
+    return [task.result() for task in tasks]
+
+
+def interrupt(agents: Agents, run: Run, reason: str = "") -> Run:
+    """The run with every call that is under way answered as `ToolCancelled`, innermost first.
+
+    A call is under way if `plan` asks for it to be run.  Nested runs and questions stay open, a model call under
+    way leaves nothing; the run can be resumed, and the model reads what was interrupted.
+    """
+    calls = [effect for effect in plan(agents, run) if isinstance(effect, CallTool)]
+    for effect in sorted(calls, key=lambda effect: -len(effect.path)):
+        run = step(run, Returned(effect.place, Failure(ToolCancelled(reason)), path=effect.path))
+    return run

@@ -1,0 +1,107 @@
+"""`invoke`: the whole pipeline of one call, without an agent or a run; for tests of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fnagents.agent import agents
+from fnagents.drive import drive
+from fnagents.errors import NestedFailed, ToolError, ToolRejected, UnknownTool
+from fnagents.items import ToolCall
+from fnagents.jsontext import compact
+from fnagents.models import ModelClient
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.perform import performer
+from fnagents.pipeline import Calling, Flag, check_call, run_call, settled
+from fnagents.prose import explain
+from fnagents.protocol import Checked
+from fnagents.rendering import render
+from fnagents.runs import Run, start
+from fnagents.tools import Delegate, Handoff, Output, Tool, ToolContext
+
+__all__ = ["invoke"]
+
+_NO_RUN = start("", ())
+
+
+async def invoke(
+    tool: Tool[..., Any, Any],
+    arguments: str | Mapping[str, Any] = "{}",
+    *,
+    context: Any = None,
+    approved: bool = False,
+    client: ModelClient | None = None,
+) -> Outcome[Output, ToolError]:
+    """Run one call of a tool as a run would: parse, validate, approval, guardrails, timeout, rendering.
+
+    `arguments` is JSON text as a model writes it, or plain data.  A gated call that is not `approved` is
+    `Failure(ToolRejected)`.  A tool that delegates runs its agent with `client`; without one it is
+    `Failure(NestedFailed)`.  A handoff gives its output text.
+
+    >>> import asyncio
+    >>> from fnagents import invoke, tool
+    >>> @tool
+    ... def double(number: int) -> int:
+    ...     return 2 * number
+    >>> asyncio.run(invoke(double, '{"number": 21}')).unwrap().text
+    '42'
+    >>> asyncio.run(invoke(double, '{"number": "x"}'))
+    <Failure: InvalidArguments(problems=("$.number: 'x' is not of type 'integer'",))>
+    """
+    text = arguments if isinstance(arguments, str) else compact(dict(arguments))
+    calling = _calling(tool, text, context)
+    if tool.is_enabled is not True:
+        enabled = tool.is_enabled
+        if isinstance(enabled, bool) or not await settled(enabled(calling.context)):
+            return Failure(UnknownTool(tool.name))
+    digest = ""
+    if tool.needs_approval is not False:
+        match (await check_call(calling)).outcome:
+            case Failure() as failure:
+                return failure
+            case Success(checkup):
+                digest = checkup.digest
+                if checkup.needed and not approved:
+                    return Failure(ToolRejected("The call needs approval: invoke(..., approved=True)."))
+    event = await run_call(calling, digest)
+    if isinstance(event, Checked):
+        return Failure(ToolRejected("The tool reads its arguments differently each time."))
+    match event.outcome:
+        case Failure() as failure:
+            return failure
+        case Success(answer):
+            pass
+    if isinstance(answer, Handoff):
+        return Success(Output(answer.output))
+    return await _delegated(calling, answer, client) if isinstance(answer, Delegate) else Success(answer)
+
+
+def _calling(tool: Tool[..., Any, Any], text: str, context: Any) -> Calling:
+    flag = Flag()
+    inside = ToolContext(
+        context, "", 0, (), _NO_RUN, tool=tool, place="0.0", arguments=text, cancelled=flag.read
+    )
+    return Calling(tool, ToolCall("", tool.name, text, tool.kind, tool.namespace), inside, flag, handoff=True)
+
+
+async def _delegated(calling: Calling, delegate: Delegate, client: ModelClient | None) -> Outcome[Output, ToolError]:
+    if client is None:
+        return Failure(NestedFailed("there is no model to run it: invoke(..., client=...)"))
+    everyone = agents(*calling.tool.agents)
+    child = Run(delegate.agent, delegate.input, delegate.max_turns, tool_input=delegate.tool_input)
+    child = await drive(everyone, child, performer(everyone, client, context=calling.context.context))
+    match child.outcome:
+        case None:
+            return Failure(NestedFailed("it is paused: a call in it waits for approval"))
+        case Failure(error):
+            return Failure(NestedFailed(explain(error)))
+        case Success(text):
+            pass
+    if not delegate.extract or calling.tool.extract is None:
+        return Success(Output(text))
+    match render(await settled(calling.tool.extract(calling.context, child))):
+        case Success(answer) if isinstance(answer, Output):
+            return Success(answer)
+        case _:
+            return Failure(NestedFailed("its output could not be extracted"))

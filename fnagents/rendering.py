@@ -1,0 +1,160 @@
+"""From what a tool's function returned to what the model reads.
+
+    str                                   as it is
+    Text, Image, File, or a list of them  parts
+    Output, Handoff, Delegate             themselves
+    None, "", [], {}                      null, "", [], {}: never an empty text, which a provider may drop
+    numbers, booleans                     JSON; NaN and the infinities as the strings "NaN", "Infinity", "-Infinity"
+    mappings, lists, tuples, sets         canonical JSON; sets sorted by the JSON of their elements
+    attrs, dataclasses, named tuples      JSON objects by field
+    Enum, date and time, UUID, Path, ...  their value; ISO 8601; text
+    pydantic models                       what `model_dump(mode="json")` gives
+    bytes, iterators, anything else       `UnrenderableOutput`, which the model reads as feedback
+
+The walk is our own and not a cattrs converter, which passes unknown objects through and gives bytes a text form:
+both would have to be refused by hooks of our own anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from attrs import evolve, has
+from attrs import fields as attrs_fields
+
+from fnagents.errors import ToolError, ToolRaised, UnrenderableOutput
+from fnagents.items import File, Image, Text
+from fnagents.jsontext import DEEPEST, Json, canonical
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.tools import Answer, Delegate, Handoff, Output
+
+__all__ = ["plain", "raised", "render"]
+
+Rendered: TypeAlias = Outcome[Answer, ToolError]
+
+
+class _FormlessError(TypeError):
+    """Carries what has no form out of the walk."""
+
+
+def raised(error: BaseException) -> ToolRaised:
+    """The exception as a value: its class and its message (never a traceback; "" if `str` of it fails)."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001  # whatever a foreign __str__ does
+        message = ""
+    return ToolRaised(type(error).__name__, message)
+
+
+def render(value: object) -> Rendered:
+    """What the model reads of a returned value; an `Outcome` stands for what is in it.
+
+    >>> render({"b": {2, 1}, "a": None})
+    <Success: Output(parts='{"a":null,"b":[1,2]}', usage=None, memory='')>
+    """
+    if isinstance(value, str):
+        return Success(Output(value or '""'))
+    if isinstance(value, Output):
+        return Success(value if value.parts else evolve(value, parts='""'))
+    if isinstance(value, Handoff | Delegate):
+        return Success(value)
+    if isinstance(value, Success):
+        return render(value.unwrap())
+    if isinstance(value, Failure):
+        return _failed(value.failure())
+    if isinstance(value, Text | Image | File):
+        return Success(Output((value,)))
+    if isinstance(value, list | tuple) and value and all(isinstance(part, Text | Image | File) for part in value):
+        return Success(Output(tuple(value)))
+    return _as_json(value)
+
+
+def _failed(error: Any) -> Rendered:
+    if isinstance(error, ToolError):
+        return Failure(error)
+    if isinstance(error, BaseException):
+        return Failure(raised(error))
+    return Failure(ToolRaised(type(error).__name__, error if isinstance(error, str) else repr(error)))
+
+
+def _as_json(value: object) -> Rendered:
+    try:
+        return Success(Output(canonical(plain(value))))
+    except RecursionError:
+        return Failure(UnrenderableOutput("it is nested too deep, or contains itself"))
+    except _FormlessError as error:
+        return Failure(UnrenderableOutput(str(error)))
+    except Exception as error:  # noqa: BLE001  # properties and methods of foreign objects may raise anything
+        return Failure(UnrenderableOutput(f"reading it raised {type(error).__name__}"))
+
+
+def plain(value: object, depth: int = 0) -> Json:
+    """Plain JSON data of a value; raises TypeError naming the class of what has no form.
+
+    >>> plain({"when": date(2024, 2, 29)})
+    {'when': '2024-02-29'}
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Enum):
+        return plain(value.value, depth)
+    if isinstance(value, str | int):
+        return str(value) if isinstance(value, str) else int(value)
+    if isinstance(value, float):
+        return _number(value)
+    if depth > DEEPEST:
+        raise RecursionError
+    return _structure(value, depth + 1)
+
+
+def _number(value: float) -> Json:
+    if math.isfinite(value):
+        return float(value)
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _structure(value: Any, depth: int) -> Json:
+    if isinstance(value, Mapping):
+        return {_key(key): plain(element, depth) for key, element in value.items()}
+    if has(type(value)):
+        return {one.name: plain(getattr(value, one.name), depth) for one in attrs_fields(type(value))}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name), depth) for one in dataclass_fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: plain(element, depth) for name, element in zip(value._fields, value, strict=True)}
+    if isinstance(value, list | tuple):
+        return [plain(element, depth) for element in value]
+    if isinstance(value, AbstractSet):
+        return sorted((plain(element, depth) for element in value), key=canonical)
+    if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
+        return plain(dump(mode="json"), depth)
+    return _text(value)
+
+
+def _key(key: object) -> str:
+    text = plain(key)
+    if isinstance(text, str):
+        return text
+    if isinstance(text, list | dict):
+        raise _FormlessError(f"a {type(key).__name__} cannot be a key of a JSON object")
+    return canonical(text)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return f"PT{value.total_seconds():g}S"
+    if isinstance(value, UUID | Decimal | PurePath):
+        return str(value)
+    raise _FormlessError(f"a value of type {type(value).__name__} has no form for a model; return text or plain data")

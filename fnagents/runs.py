@@ -1,0 +1,303 @@
+"""Runs: what has happened, as one value.  A run holds data only: names, text, numbers, events.
+
+A run is its start and the events folded into it, kept where they belong: an event of a turn in its `Turn`, one
+of a call in its `CallState`, a nested run on the call that planted it.  `core.step` is the only writer;
+what it works out once (ids on the wire, sticky decisions) is kept beside the events and never saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from attrs import Factory, evolve, field, frozen
+
+from fnagents.agent import Agent
+from fnagents.errors import NestedFailed, RunError, ToolError, ToolRejected
+from fnagents.items import Item, Message, ToolCall, ToolOutput, as_items
+from fnagents.models import ModelResponse, Once, Usage
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.prose import explain
+from fnagents.protocol import (
+    Approved,
+    Checked,
+    Checkup,
+    Decided,
+    Declined,
+    Finished,
+    Prepared,
+    Refused,
+    Reopened,
+    Replied,
+    Returned,
+)
+from fnagents.tools import Delegate, Handoff, Output
+
+__all__ = ["CallState", "Input", "Run", "Sticky", "Turn", "start"]
+
+#: What the model reads for a handoff that came after one that succeeded.
+ALREADY_HANDED_OVER = "Not run: the conversation was already handed over in this turn."
+
+
+@frozen
+class Sticky:
+    """A decision with `always=True`: it answers calls of later turns of the run in which it was made."""
+
+    agent: str
+    namespace: str
+    tool: str
+    #: digest of the tool's definition
+    definition: str
+    turn: int
+    approved: bool
+    reason: str = ""
+
+
+@frozen(slots=True)
+class Input(Once):
+    """What a run begins with."""
+
+    items: tuple[Item, ...]
+
+
+@frozen
+class CallState:
+    """One tool call and what happened to it.
+
+    `id` is the call's id on the wire: the provider's, unless that is empty or taken.  `gate` are the checks and
+    decisions in order, `decision` the one that holds for the last check (a sticky one included).
+    `returned` is the tool's answer; where that is a `Delegate`, `child` is the nested run, and `extracted`
+    what the tool made of it in the end.
+    """
+
+    call: ToolCall
+    id: str
+    gate: tuple[Checked | Approved | Declined, ...] = ()
+    decision: Approved | Declined | None = None
+    returned: Returned | None = None
+    child: Run | None = None
+    extracted: Returned | None = None
+
+    @property
+    def checkup(self) -> Checkup | None:
+        """The last check, if the call passed it."""
+        for event in reversed(self.gate):
+            if isinstance(event, Checked):
+                return event.outcome.unwrap() if isinstance(event.outcome, Success) else None
+        return None
+
+    @property
+    def last(self) -> Checked | Returned | None:
+        """The event that answers the call without a nested run, or None."""
+        if self.extracted is not None:
+            return self.extracted
+        if self.returned is not None:
+            return self.returned
+        if self.gate and isinstance(self.gate[-1], Checked) and isinstance(self.gate[-1].outcome, Failure):
+            return self.gate[-1]
+        return None
+
+    @property
+    def answer(self) -> Outcome[Output | Handoff, ToolError] | None:
+        """What answers the call, or None while it is open."""
+        event = self.last
+        if event is None:
+            declined = isinstance(self.decision, Declined)
+            return Failure(ToolRejected(self.decision.reason)) if declined and self.decision else None
+        match event.outcome:
+            case Failure(error):
+                return Failure(error)
+            case Success(answer):
+                if isinstance(answer, Output | Handoff):
+                    return Success(answer)
+                return self._of_child() if isinstance(answer, Delegate) and not answer.extract else None
+
+    def _of_child(self) -> Outcome[Output, ToolError] | None:
+        if self.child is None or self.child.outcome is None:
+            return None
+        match self.child.outcome:
+            case Success(text):
+                return Success(Output(text))
+            case Failure(error):
+                return Failure(NestedFailed(explain(error)))
+
+    @property
+    def output(self) -> ToolOutput | None:
+        """What the model reads, or None while the call is open."""
+        match self.answer:
+            case None:
+                return None
+            case Success(answer):
+                parts = answer.output if isinstance(answer, Handoff) else answer.parts
+                return ToolOutput(self.id, parts, self.call.kind)
+            case Failure(error):
+                event = self.last
+                return ToolOutput(self.id, (event.feedback if event else "") or explain(error), self.call.kind)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the call cost beyond the run's own model calls."""
+        total = self.child.usage if self.child is not None else None
+        for event in (self.returned, self.extracted):
+            if event is not None and isinstance(event.outcome, Success):
+                answer = event.outcome.unwrap()
+                if isinstance(answer, Output) and answer.usage is not None:
+                    total = answer.usage if total is None else total + answer.usage
+        return total
+
+
+@frozen(slots=True)
+class Turn(Once):
+    """One model call and the work that it caused; `agent` made the call and judges its tool calls."""
+
+    agent: str
+    prepared: Prepared | None = None
+    replied: Replied | None = None
+    calls: tuple[CallState, ...] = ()
+    decided: Decided | None = None
+    refused: Refused | None = None
+
+    @property
+    def response(self) -> ModelResponse | None:
+        """The model's answer, or None if there is none (yet)."""
+        if self.replied is None or not isinstance(self.replied.outcome, Success):
+            return None
+        return self.replied.outcome.unwrap()
+
+    @property
+    def handoff(self) -> Handoff | None:
+        """The handoff that succeeded in this turn."""
+        for state in self.calls:
+            returned = state.returned
+            if returned is not None and isinstance(returned.outcome, Success):
+                answer = returned.outcome.unwrap()
+                if isinstance(answer, Handoff):
+                    return answer
+        return None
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The positions of the calls that are not answered; none once the conversation was handed over."""
+        waiting = tuple(index for index, state in enumerate(self.calls) if state.answer is None)
+        return () if waiting and self.handoff is not None else waiting
+
+    @property
+    def outputs(self) -> Iterator[ToolOutput]:
+        """The outputs of the answered calls, in call order."""
+        handed_over = self.handoff is not None
+        for state in self.calls:
+            output = state.output
+            if output is not None:
+                yield output
+            elif handed_over:
+                yield ToolOutput(state.id, ALREADY_HANDED_OVER, state.call.kind)
+
+    @property
+    def said(self) -> Iterator[Item]:
+        """The items of the model's answer, each call under its id on the wire."""
+        response = self.response
+        states = iter(self.calls)
+        for item in response.items if response is not None else ():
+            if isinstance(item, ToolCall):
+                state = next(states)
+                yield item if state.id == item.id else evolve(item, id=state.id)
+            else:
+                yield item
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """What this turn added to the conversation: the answer, the outputs, and what the model was told after."""
+        told = () if self.refused is None else (Message("user", self.refused.problem),)
+        return (*self.said, *self.outputs, *told)
+
+    @property
+    def usage(self) -> Usage:
+        """What this turn has cost, nested runs included."""
+        total = Usage()
+        match self.replied.outcome if self.replied is not None else None:
+            case Success(response):
+                total = response.usage
+            case Failure(error):
+                total = getattr(error, "usage", None) or Usage(requests=1)
+            case None:
+                pass
+        return sum((used for state in self.calls if (used := state.usage) is not None), start=total)
+
+
+@frozen
+class Run:
+    """A run: what it began with, its turns, and how it ended (`outcome`: None while it goes on or is paused).
+
+    `Success(text)` is the final output, canonical JSON where the agent has an `output_type`; `output` decodes it.
+    """
+
+    agent: str
+    input: Input = field(converter=lambda given: given if isinstance(given, Input) else Input(as_items(given)))
+    max_turns: int | None = 10
+    id: str = ""
+    tool_input: str = ""
+    turns: tuple[Turn, ...] = field(default=(), repr=lambda turns: f"<{len(turns)} turns>")
+    #: how it ended and was reopened, in order
+    ends: tuple[Finished | Reopened, ...] = ()
+    #: call ids in use, as sets of growing size, so that adding to them stays cheap
+    ids: tuple[frozenset[str], ...] = field(
+        default=Factory(lambda self: _ids(self.input.items), takes_self=True), eq=False, repr=False
+    )
+    sticky: tuple[Sticky, ...] = field(default=(), eq=False, repr=False)
+
+    @property
+    def outcome(self) -> Outcome[str, RunError] | None:
+        """How the run ended, or None."""
+        last = self.ends[-1] if self.ends else None
+        return last.outcome if isinstance(last, Finished) else None
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The whole conversation, input first; made when asked."""
+        return (*self.input.items, *(item for turn in self.turns for item in turn.items))
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has cost so far, nested runs included."""
+        return sum((turn.usage for turn in self.turns), start=Usage())
+
+    def memory_of(self, agent: str, kind: str, namespace: str, name: str) -> str:
+        """What this agent's tool last left in the run."""
+        for turn in reversed(self.turns):
+            for state in reversed(turn.calls) if turn.agent == agent else ():
+                call = state.call
+                if (call.kind, call.namespace, call.name) == (kind, namespace, name) and (left := _memory(state)):
+                    return left
+        return ""
+
+
+def _memory(state: CallState) -> str:
+    match state.answer:
+        case Success(answer) if isinstance(answer, Output):
+            return answer.memory
+        case _:
+            return ""
+
+
+def _ids(items: Iterable[Item]) -> tuple[frozenset[str], ...]:
+    taken = frozenset(item.id for item in items if isinstance(item, ToolCall))
+    return (taken,) if taken else ()
+
+
+def start(
+    agent: Agent[Any, Any] | str,
+    input: str | Item | Iterable[Item],  # noqa: A002  # the field's word for it
+    *,
+    max_turns: int | None = 10,
+    id: str = "",  # noqa: A002
+) -> Run:
+    """A run that has not begun: pure, no id is invented.
+
+    `max_turns` is the most model calls of the root agent's conversation (None for no limit).
+
+    >>> start("greeter", "hi").items
+    (Message(role='user', content='hi', extra=''),)
+    """
+    if max_turns is not None and (not isinstance(max_turns, int) or isinstance(max_turns, bool) or max_turns < 0):
+        raise ValueError(f"max_turns={max_turns!r} is neither a count of turns nor None")
+    return Run(agent if isinstance(agent, str) else agent.name, Input(as_items(input)), max_turns, id)

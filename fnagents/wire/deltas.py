@@ -1,0 +1,237 @@
+"""The Responses API as a stream: bytes to deltas on the way, and to one response in the end.  Pure.
+
+    begin -> arrive(state, chunk) -> (state, deltas) -> ... -> arrived(state) -> Outcome[ModelResponse, ModelError]
+
+What is kept is the output of the terminal event (`response.completed` and its kin), or, where a server leaves
+that empty, the items that were reported done, by their position.  Deltas are for watching: no item is ever put
+together from them, so there is never half a call, and any split of the bytes gives the same response.
+The first terminal event, error or unreadable event ends the stream; whatever follows is not looked at.
+Sequence numbers are not relied on: servers leave them out, skip some and start again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import evolve, frozen
+
+from fnagents.errors import ConnectionFailed, MalformedResponse, ModelError
+from fnagents.items import Item
+from fnagents.jsontext import Json, read_json, visible
+from fnagents.models import ArgumentsDelta, Delta, ItemDone, ModelResponse, ReasoningDelta, TextDelta
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.prose import shortened
+from fnagents.wire.frames import LONGEST_FRAME, Frame, Frames, feed, flush
+from fnagents.wire.items import read_item
+from fnagents.wire.parts import Data
+from fnagents.wire.problems import error_in, model_error
+from fnagents.wire.responses import read_response
+
+__all__ = ["MOST_ITEMS", "Arriving", "Finished", "accumulate", "arrive", "arrived", "finished", "read_event", "read_stream"]
+
+#: The most items of one response that are kept.
+MOST_ITEMS = 10_000
+#: Terminal events, and the status of the response that they carry.
+_TERMINAL = {f"response.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")}
+_PIECES: Mapping[str, type[TextDelta] | type[ReasoningDelta] | type[ArgumentsDelta]] = {
+    "response.output_text.delta": TextDelta,
+    "response.refusal.delta": TextDelta,
+    "response.reasoning_summary_text.delta": ReasoningDelta,
+    "response.reasoning_text.delta": ReasoningDelta,
+    "response.function_call_arguments.delta": ArgumentsDelta,
+    "response.custom_tool_call_input.delta": ArgumentsDelta,
+}
+
+
+@frozen
+class Finished:
+    """An item that was reported done: its position, its id ("" for none), and its JSON data."""
+
+    index: int
+    id: str
+    data: Data
+
+
+@frozen
+class Arriving:
+    """What has arrived of a response: a pure accumulator.
+
+    `begun` are the positions and ids of items that were announced, `done` the whole ones in order of arrival.
+    `terminal` is the response that the terminal event carried; `problem` is what broke the stream.
+    """
+
+    frames: Frames = Frames()
+    #: the response as it was announced
+    head: Data | None = None
+    begun: tuple[tuple[int, str], ...] = ()
+    done: tuple[Finished, ...] = ()
+    terminal: Data | None = None
+    problem: ModelError | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that follows matters."""
+        return self.terminal is not None or self.problem is not None
+
+
+def read_event(frame: Frame) -> Outcome[Data, str]:
+    """The event in a frame, its type filled in from the `event:` line where it has none; or what is wrong."""
+    try:
+        text = frame.data.decode()
+        name = frame.event.decode()
+    except UnicodeDecodeError as error:
+        return Failure(f"an event is not UTF-8: {error.reason}")
+    match read_json(text, surrogates=True):
+        case Success(dict() as event):
+            return Success(event if isinstance(event.get("type"), str) else {**event, "type": name})
+        case Success(_):
+            return Failure("an event is not a JSON object")
+        case Failure(problem):
+            begins = visible(text[:100])
+            return Failure(f"an event is not JSON: {shortened(problem.reason, 200)}; it begins with {begins!r}")
+
+
+def _place(state: Arriving, event: Data, id: object) -> tuple[int, str]:  # noqa: A002  # the field's word for it
+    # Where the event's item stands, by its position or, without one, by its id.
+    name = id if isinstance(id, str) else ""
+    index = event.get("output_index")
+    if isinstance(index, int) and not isinstance(index, bool):
+        return index, name
+    known = next((place for place in state.begun if name and place[1] == name), None)
+    return known if known is not None else (len(state.begun), name)
+
+
+def _piece(state: Arriving, event: Data, kind: str) -> list[Delta]:
+    text = event.get("delta")
+    if not isinstance(text, str) or not text:
+        return []
+    return [_PIECES[kind](visible(text), _place(state, event, event.get("item_id"))[0])]
+
+
+def _item_of(data: Data) -> Item | None:
+    try:
+        return read_item(data)
+    except ValueError:
+        return None
+
+
+def _done(state: Arriving, event: Data, data: Data) -> tuple[Arriving, list[Delta]]:
+    index, id = _place(state, event, data.get("id"))  # noqa: A001
+    if any((one.index, one.id) == (index, id) and one.data == data for one in state.done):
+        return state, []
+    if len(state.done) >= MOST_ITEMS:
+        return evolve(state, problem=_malformed(state, f"it has more than {MOST_ITEMS} items")), []
+    begun = state.begun if (index, id) in state.begun else (*state.begun, (index, id))
+    item = _item_of(data)
+    deltas: list[Delta] = [ItemDone(item, index)] if item is not None else []
+    return evolve(state, begun=begun, done=(*state.done, Finished(index, id, data))), deltas
+
+
+def accumulate(state: Arriving, event: Data) -> tuple[Arriving, list[Delta]]:
+    """The state after one more event, and what it shows to those who watch.  Unknown events change nothing."""
+    kind = event.get("type")
+    item, response = event.get("item"), event.get("response")
+    if state.over or not isinstance(kind, str):
+        return state, []
+    if kind in _PIECES:
+        return state, _piece(state, event, kind)
+    if kind == "response.output_item.done" and isinstance(item, dict):
+        return _done(state, event, item)
+    if kind == "response.output_item.added" and isinstance(item, dict):
+        place = _place(state, event, item.get("id"))
+        return (state if place in state.begun else evolve(state, begun=(*state.begun, place))), []
+    if kind in _TERMINAL:
+        if not isinstance(response, dict):
+            return evolve(state, problem=_malformed(state, f"{kind} carries no response")), []
+        return evolve(state, terminal={**response, "status": _TERMINAL[kind]}), []
+    if kind == "error" or (not kind and "error" in event):
+        error = error_in(event)
+        return evolve(state, problem=model_error(error if error is not None else event)), []
+    return (evolve(state, head=response) if isinstance(response, dict) else state), []
+
+
+def _items(state: Arriving) -> list[Json]:
+    # `sorted` is stable: servers that give every item the same position are read in order of arrival.
+    return [one.data for one in sorted(state.done, key=lambda one: one.index)]
+
+
+def _malformed(state: Arriving, message: str) -> MalformedResponse:
+    match read_response({**(state.head or {}), "status": "incomplete", "error": None, "output": _items(state)}):
+        case Failure(problem):
+            return MalformedResponse(message, getattr(problem, "arrived", None))
+        case Success(response):
+            return MalformedResponse(message, response)
+
+
+def _conflict(state: Arriving) -> str:
+    finished = [(one.index, one.id) for one in state.done]
+    if len(set(finished)) != len(finished):
+        return "an item was reported done twice, differently"
+    if missing := [index for index, id in state.begun if (index, id) not in finished]:
+        return f"the item at position {missing[0]} was begun and never finished"
+    return ""
+
+
+def finished(state: Arriving) -> Outcome[ModelResponse, ModelError]:
+    """The response, when no more events come."""
+    if state.problem is not None:
+        return Failure(state.problem)
+    if state.terminal is None:
+        return Failure(ConnectionFailed("the stream ended before the response was complete"))
+    if state.terminal.get("output"):
+        return read_response(state.terminal)
+    if state.terminal["status"] == "completed" and (conflict := _conflict(state)):
+        return Failure(_malformed(state, conflict))
+    return read_response({**state.terminal, "output": _items(state)})
+
+
+def arrive(state: Arriving, chunk: bytes) -> tuple[Arriving, list[Delta]]:
+    """The state after one more chunk of bytes, and the deltas in it.
+
+    >>> arrive(Arriving(), b'data: {"type": "response.output_text.delta", "delta": "Hi"}\\n\\n')[1]
+    [TextDelta(text='Hi', index=0)]
+    """
+    if state.over:
+        return state, []
+    frames, ended = feed(state.frames, chunk)
+    state = evolve(state, frames=frames)
+    deltas: list[Delta] = []
+    for frame in ended:
+        if frame.data.strip() != b"[DONE]":
+            state, more = _arrive_frame(state, frame)
+            deltas += more
+    if frames.too_long and not state.over:
+        state = evolve(state, problem=_malformed(state, f"an event has more than {LONGEST_FRAME} bytes"))
+    return state, deltas
+
+
+def _arrive_frame(state: Arriving, frame: Frame) -> tuple[Arriving, list[Delta]]:
+    if state.over:
+        return state, []
+    match read_event(frame):
+        case Success(event):
+            return accumulate(state, event)
+        case Failure(problem):
+            return evolve(state, problem=_malformed(state, problem)), []
+
+
+def arrived(state: Arriving) -> Outcome[ModelResponse, ModelError]:
+    """The response, when no more bytes come.
+
+    A last event without the empty line after it counts if it is whole; if it is not, the connection broke.
+    """
+    for frame in () if state.over else flush(state.frames):
+        match read_event(frame):
+            case Success(event):
+                state, _ = accumulate(state, event)
+            case Failure(_):
+                pass
+    return finished(state)
+
+
+def read_stream(chunks: Iterable[bytes]) -> Outcome[ModelResponse, ModelError]:
+    """The response in a whole stream, however it is split."""
+    state = Arriving()
+    for chunk in chunks:
+        state, _ = arrive(state, chunk)
+    return arrived(state)

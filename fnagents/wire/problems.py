@@ -1,0 +1,98 @@
+"""What servers say went wrong, as a `ModelError`: by HTTP status, by code, and where servers differ, by wording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fnagents.errors import (
+    BadRequest,
+    ContextTooLong,
+    ModelError,
+    NotFound,
+    RateLimited,
+    ServerFailed,
+    Unauthorized,
+)
+from fnagents.jsontext import Json, compact
+from fnagents.prose import shortened
+
+__all__ = ["error_in", "model_error"]
+
+#: The most characters of a server's message that an error carries.
+_LONGEST = 1_000
+_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_TOO_LONG_PHRASES = ("maximum context length", "exceeds the context window")
+_BUSY = frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down", "too_many_requests"})
+_NO_KEY = frozenset({"invalid_api_key", "authentication_error", "permission_error", "permission_denied"})
+_UNKNOWN = frozenset({"model_not_found", "DeploymentNotFound", "not_found_error", "not_found"})
+_FAILING = frozenset({"server_error", "internal_server_error", "overloaded_error", "vector_store_timeout"})
+
+
+def error_in(body: Json) -> Json:
+    """The error that a body, a response or an event speaks of: its "error", or itself; None if it has none.
+
+    >>> error_in({"error": {"message": "no"}})
+    {'message': 'no'}
+    """
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("error")
+    if inner is not None:
+        return inner
+    return body if isinstance(body.get("message"), str) or isinstance(body.get("detail"), str) else None
+
+
+def _words(error: Json) -> str:
+    if isinstance(error, Mapping):
+        said = error.get("message") or error.get("detail")
+        return shortened(said if isinstance(said, str) and said else compact(error), _LONGEST)
+    return shortened(error if isinstance(error, str) else compact(error), _LONGEST)
+
+
+def _codes(error: Json) -> frozenset[str]:
+    if not isinstance(error, Mapping):
+        return frozenset()
+    return frozenset(code for key in ("code", "type") if isinstance(code := error.get(key), str))
+
+
+def model_error(error: Json, status: int = 0, retry_after: float | None = None) -> ModelError:
+    """The typed error.  `error` is the server's error object, or text; `status` is HTTP's, 0 within a response.
+
+    A used-up quota is a `BadRequest`, though servers send it as 429: to try again does not help.
+    Time-outs and conflicts (408, 409) are the server's failures, worth another try.
+
+    >>> model_error({"code": "insufficient_quota", "message": "You exceeded your current quota."}, 429)
+    BadRequest(message='You exceeded your current quota.', status=429)
+    """
+    message, codes = _words(error), _codes(error)
+    if "insufficient_quota" in codes:
+        return BadRequest(message, status or 429)
+    if codes & _TOO_LONG or (status < 429 and any(phrase in message.lower() for phrase in _TOO_LONG_PHRASES)):
+        return ContextTooLong(message)
+    if status:
+        return _by_status(message, status, retry_after)
+    return _by_code(message, codes, retry_after)
+
+
+def _by_status(message: str, status: int, retry_after: float | None) -> ModelError:
+    if status == 429:
+        return RateLimited(message, retry_after)
+    if status in {401, 403}:
+        return Unauthorized(message, status)
+    if status == 404:
+        return NotFound(message)
+    if status >= 500 or status in {408, 409}:
+        return ServerFailed(message, status, retry_after)
+    return BadRequest(message, status)
+
+
+def _by_code(message: str, codes: frozenset[str], retry_after: float | None) -> ModelError:
+    if codes & _BUSY:
+        return RateLimited(message, retry_after)
+    if codes & _NO_KEY:
+        return Unauthorized(message)
+    if codes & _UNKNOWN:
+        return NotFound(message)
+    if codes & _FAILING or not any(code.startswith(("invalid", "image", "unsupported")) for code in codes):
+        return ServerFailed(message, 500, retry_after)
+    return BadRequest(message)

@@ -1,0 +1,118 @@
+"""Threads for sync tools: daemon workers of our own, reused, at least 32 at work at once.
+
+Why not the loop's default executor: it has cores + 4 threads, waits for all of them at exit, and a hung function
+would take one of them for ever.  Here a worker whose caller has gone away is abandoned: it no longer counts
+against the limit, its late result is dropped, and being a daemon it never keeps the process from exiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from attrs import define, field
+
+from fnagents.outcome import Failure, Outcome, Success
+
+__all__ = ["InThread", "in_thread"]
+
+#: Runs a blocking function elsewhere: what it returned, or the exception that it raised, as a value.
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Outcome[Any, BaseException]]]
+
+_MOST = 64
+
+
+@define(eq=False)
+class _Job:
+    work: Callable[[], Any]
+    loop: asyncio.AbstractEventLoop
+    done: asyncio.Future[Outcome[Any, BaseException]]
+    started: bool = False
+    abandoned: bool = False
+
+    def run(self) -> None:
+        outcome: Outcome[Any, BaseException]
+        try:
+            outcome = Success(self.work())
+        except BaseException as error:  # noqa: BLE001  # StopIteration and the like must not kill a worker
+            outcome = Failure(error)
+        try:
+            self.loop.call_soon_threadsafe(self._settle, outcome)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            self.abandoned = True
+
+    def _settle(self, outcome: Outcome[Any, BaseException]) -> None:
+        if not self.done.done():
+            self.done.set_result(outcome)
+
+
+@define(eq=False)
+class _Pool:
+    lock: threading.Condition = field(factory=threading.Condition)
+    waiting: deque[_Job] = field(factory=deque)
+    idle: int = 0
+    working: int = 0
+
+    def submit(self, job: _Job) -> None:
+        with self.lock:
+            self.waiting.append(job)
+            if self.idle >= len(self.waiting):
+                self.lock.notify()
+            elif self.working + self.idle < _MOST:
+                self._hire()
+
+    def _hire(self) -> None:
+        self.idle += 1
+        threading.Thread(target=self._work, name="fnagents-worker", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self.lock:
+                while not self.waiting:
+                    self.lock.wait()
+                job = self.waiting.popleft()
+                self.idle -= 1
+                self.working += 1
+                job.started = True
+            job.run()
+            with self.lock:
+                if job.abandoned:  # another worker was hired in this one's place
+                    return
+                self.working -= 1
+                self.idle += 1
+            del job
+
+    def abandon(self, job: _Job) -> None:
+        """Nobody waits for the job: forget it, or give up the worker that runs it."""
+        with self.lock:
+            job.abandoned = True
+            if not job.started:
+                self.waiting.remove(job)
+                return
+            self.working -= 1
+            if len(self.waiting) > self.idle:
+                self._hire()
+
+
+_pool = _Pool()
+
+
+async def in_thread(work: Callable[[], Any]) -> Outcome[Any, BaseException]:
+    """What `work()` returned or raised, run in a worker with the caller's context variables.
+
+    Cancelling the wait abandons the worker; what it gives later is dropped.
+    """
+    loop = asyncio.get_running_loop()
+    context = contextvars.copy_context()
+    job = _Job(lambda: context.run(work), loop, loop.create_future())
+    _pool.submit(job)
+    try:
+        return await job.done
+    except asyncio.CancelledError:
+        if not job.done.done() or job.done.cancelled():
+            _pool.abandon(job)
+        raise
