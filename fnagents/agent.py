@@ -8,12 +8,12 @@ from typing import Any, Generic, Literal, TypeAlias
 from attrs import field, frozen
 from typing_extensions import TypeVar
 
-from fnagents.errors import DeclarationError
+from fnagents.errors import DeclarationError, ToolError
 from fnagents.items import Item, ToolCall
 from fnagents.models import ModelSettings, Once
 from fnagents.outcome import Outcome
 from fnagents.schemas.output import Schema, schema
-from fnagents.tools import AgentContext, Allow, CtxIn, Output, Tool, ToolSource, Trip
+from fnagents.tools import AgentContext, Allow, CtxIn, Handoff, Output, Tool, ToolSource, Trip
 
 __all__ = [
     "Agent",
@@ -36,7 +36,7 @@ class ToolResult:
     """One answered call of a turn, as a `tool_use_behavior` function sees it."""
 
     call: ToolCall
-    outcome: Outcome[Output, Any]
+    outcome: Outcome[Output | Handoff, ToolError]
 
 
 class StopAt:
@@ -60,9 +60,7 @@ class InputGuardrail:
 OutputGuardrail: TypeAlias = Callable[[AgentContext[Any], str], _Verdict]
 
 #: From a context and the answered calls of a turn to the final output, or None to ask the model again.
-ToolUseFunction: TypeAlias = Callable[
-    [AgentContext[Any], tuple[ToolResult, ...]], "str | None | Awaitable[str | None]"
-]
+ToolUseFunction: TypeAlias = Callable[[AgentContext[Any], tuple[ToolResult, ...]], "str | None | Awaitable[str | None]"]
 
 
 def blocking(function: Callable[[AgentContext[Any], tuple[Item, ...]], _Verdict]) -> InputGuardrail:
@@ -111,7 +109,7 @@ class Agent(Once, Generic[CtxIn, Out]):
     output_guardrails: tuple[OutputGuardrail, ...] = field(default=(), converter=tuple, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        if not self.name:
             raise DeclarationError("an agent needs a name: Agent('triage', ...)")
         if self.tool_use_behavior not in ("run_llm_again", "stop_on_first_tool") and not (
             isinstance(self.tool_use_behavior, StopAt) or callable(self.tool_use_behavior)

@@ -1,64 +1,58 @@
-"""The one cattrs converter: from values to plain data and back.  Strict: data of the wrong type is never bent.
+"""The one cattrs converter: from values to plain data and back.
 
 Members of a union carry their class's name under `$type`, first; a class that stands alone in its place does
-not.  Fields equal to their default are left out; unknown keys, strings for numbers, booleans for numbers are
-refused.  A float that has no JSON form is one of the texts "inf", "-inf", "nan".
+not.  Fields equal to their default are left out, unknown keys refused.  A float that has no JSON form is one of
+the texts "inf", "-inf", "nan".  Every other rule is in shapes.py.
 
-There are two converters of the same hooks: the fast one stops at the first fault, the other knows where it was.
-`located` reads the place off what the second one raised.
+There are two converters of the same hooks: the fast one stops at the first fault without a word of where it was,
+the detailed one knows the place.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 from cattrs import Converter
-from cattrs.errors import (
-    AttributeValidationNote,
-    BaseValidationError,
-    ClassValidationError,
-    ForbiddenExtraKeysError,
-    IterableValidationError,
-    IterableValidationNote,
-)
 from cattrs.gen import AttributeOverride, make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from fnagents.errors import AwaitingApproval, ModelError, RunError, ToolError
 from fnagents.items import Item, Part
 from fnagents.models import ModelResponse, ModelSettings, Sent, ToolDefinition, Usage
 from fnagents.outcome import Failure, Success
-from fnagents.prose import shortened
-from fnagents.protocol import Checkup, Event, Listing, Prepared, Replied, Verdict
+from fnagents.protocol import Checkup, Event, Listing, Verdict
+from fnagents.runs import Run
+from fnagents.shapes import TAG, Hook, by_tag, elements, fields, literal, number, number_as_data, outcome, scalar, text_or
 from fnagents.tools import Answer
 
-__all__ = ["ALONE", "TAG", "UNIONS", "WrongError", "converter", "located", "members"]
+__all__ = ["ALONE", "REFERENCES", "UNIONS", "converter", "members"]
 
-Hook: TypeAlias = Callable[[Any, Any], Any]
-
-#: The key that holds the name of a union's member.
-TAG = "$type"
 #: The unions of a document.
 UNIONS: tuple[Any, ...] = (Event, Item, Part, Answer, ToolError, ModelError, RunError)
 #: Classes that stand in no union.
 ALONE: tuple[type, ...] = (Checkup, Listing, ModelResponse, ModelSettings, ToolDefinition, Usage, Verdict)
+#: Fields that are written as references to definitions, outside the converter (see documents.py).
+REFERENCES = {"Replied": ("sent",), "Prepared": ("instructions", "tools", "handoffs")}
 
-_UPWARDS = {"ModelResponse": ModelResponse, "Usage": Usage}
-#: What documents.py writes as references, outside the converter.
-_REFERENCES = {"Replied": ("sent",), "Prepared": ("instructions", "tools", "handoffs")}
+#: What the annotations of errors.py name without importing it.
+_UPWARDS = {"ModelResponse": ModelResponse, "Run": Run, "Usage": Usage}
 
 
 def members(union: Any) -> tuple[type, ...]:
-    """The classes of a union that can stand in a document.
+    """The classes of a union that can stand in a document: a paused run is saved itself, not an error about it.
 
     >>> [one.__name__ for one in members(Answer)]
     ['Output', 'Handoff', 'Delegate']
     """
     return tuple(one for one in get_args(union) if one is not AwaitingApproval)
+
+
+@cache
+def _in_unions() -> frozenset[type]:
+    return frozenset(member for union in UNIONS for member in members(union))
 
 
 @cache
@@ -71,82 +65,61 @@ def converter(detailed: bool = False) -> Converter:
     made = Converter(detailed_validation=detailed, omit_if_default=True, forbid_extra_keys=True)
     for kind in (str, int, bool):
         made.register_structure_hook(kind, scalar(kind))
-    made.register_structure_hook(float, _float)
-    made.register_unstructure_hook(float, _float_as_data)
-    made.register_structure_hook_factory(_is_tuple, lambda kind: elements(made, kind))
-    made.register_structure_hook_factory(_is_literal, _literal)
-    made.register_structure_hook_factory(_is_union, lambda kind: _union(made, kind))
+    made.register_structure_hook(float, number)
+    made.register_unstructure_hook(float, number_as_data)
+    made.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, lambda kind: elements(made, kind))
+    made.register_structure_hook_factory(lambda kind: get_origin(kind) is Literal, literal)
+    made.register_structure_hook_factory(
+        lambda kind: get_origin(kind) in {Union, UnionType}, lambda kind: _union(made, kind)
+    )
     made.register_unstructure_hook(Success, lambda value: {TAG: "Success", "value": made.unstructure(value.unwrap())})
     made.register_unstructure_hook(Failure, lambda value: {TAG: "Failure", "error": made.unstructure(value.failure())})
+    attrs.resolve_types(AwaitingApproval, localns=_UPWARDS)
     made.register_unstructure_hook(AwaitingApproval, _unsaveable)
+    # Documents have a reference in its place; what it refers to is a value by then.
     made.register_structure_hook(Sent, lambda value, _: value)
-    for kind in ALONE:
-        _register(made, kind, tagged=False)
-    for kind in dict.fromkeys(member for union in UNIONS for member in members(union)):
-        _register(made, kind, tagged=True)
+    for kind in (*ALONE, *_in_unions()):
+        _register(made, kind)
     return made
 
 
 def _unsaveable(error: AwaitingApproval) -> Any:
-    raise TypeError("AwaitingApproval is no part of a document: save the run that it carries")
+    raise TypeError(f"{type(error).__name__} is no part of a document: save the run that it carries")
 
 
-def _register(made: Converter, kind: type, *, tagged: bool) -> None:
-    """Hooks for a class, made when they are first used (a field may be of a class that comes later)."""
+def _register(made: Converter, kind: type) -> None:
+    """Factories for the hooks of a class: a field may be of a class that is registered later."""
     attrs.resolve_types(kind, localns=_UPWARDS)
+    made.register_unstructure_hook_factory(lambda asked: asked is kind, lambda _: _as_data(made, kind))
+    made.register_structure_hook_factory(lambda asked: asked is kind, lambda _: _as_value(made, kind))
+
+
+def _as_data(made: Converter, kind: type) -> Callable[[Any], dict[str, Any]]:
+    omitted: dict[str, AttributeOverride] = dict.fromkeys(REFERENCES.get(kind.__name__, ()), override(omit=True))
+    unstructure = make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True, **omitted)  # type: ignore[arg-type]
+    if kind not in _in_unions():
+        return unstructure
     name = kind.__name__
-    references = _REFERENCES.get(name, ())
-
-    @cache
-    def unstructure() -> Callable[[Any], dict[str, Any]]:
-        omitted: dict[str, AttributeOverride] = dict.fromkeys(references, override(omit=True))
-        return make_dict_unstructure_fn(kind, made, **omitted)  # type: ignore[arg-type]
-
-    def as_data(value: Any) -> dict[str, Any]:
-        return {TAG: name, **unstructure()(value)}
-
-    made.register_unstructure_hook(kind, as_data if tagged else lambda value: unstructure()(value))
-    made.register_structure_hook_factory(lambda asked: asked is kind, lambda _: _of_class(made, kind, references))
+    return lambda value: {TAG: name, **unstructure(value)}
 
 
-def _of_class(made: Converter, kind: type, references: tuple[str, ...]) -> Hook:
-    resolved = {name: override(struct_hook=lambda value, _: value) for name in references}
-    build = make_dict_structure_fn(kind, made, **resolved)  # type: ignore[arg-type]
-
-    def structure(data: Any, asked: Any) -> Any:
-        if data.__class__ is not dict:
-            raise WrongError(f"expected an object, found {found(data)}")
-        return build(data, asked)
-
-    return structure
-
-
-# --- tuples and unions ---------------------------------------------------------------------------------
-
-
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in {Union, UnionType}
+def _as_value(made: Converter, kind: type) -> Hook:
+    resolved = {name: override(struct_hook=lambda value, _: value) for name in REFERENCES.get(kind.__name__, ())}
+    return fields(make_dict_structure_fn(kind, made, **resolved))  # type: ignore[arg-type]
 
 
 def _union(made: Converter, kind: Any) -> Hook:
+    """A union is one of: an outcome, text or parts, classes that carry a tag, one class or scalar; None beside it."""
     given = get_args(kind)
     some = tuple(one for one in given if one is not type(None))
     if any(get_origin(one) is Success for one in some):
         build = outcome(made, some)
     elif str in some and len(some) > 1:
         build = text_or(made.get_structure_hook(some[1]), some[1])
-    elif len(some) == 1 and some[0] not in _tagged_classes():
-        build = made.get_structure_hook(some[0])
+    elif some[0] in _in_unions():
+        build = by_tag({one.__name__: (made.get_structure_hook(one), one) for one in some if one in _in_unions()})
     else:
-        build = by_tag({one.__name__: (made.get_structure_hook(one), one) for one in some if one is not AwaitingApproval})
+        build = made.get_structure_hook(some[0])
     if len(some) == len(given):
         return build
-    # A union with None of one other class hands that class on; hooks of this module do not look at it.
     return lambda data, _: None if data is None else build(data, some[0])
-
-
-@cache
-def _tagged_classes() -> frozenset[type]:
-    return frozenset(member for union in UNIONS for member in members(union))
-
-

@@ -8,8 +8,8 @@ need a fixed order.  Both give equal runs, because an effect once planned stays 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from functools import partial
+from typing import TypeAlias
 
 from fnagents.agent import Agents
 from fnagents.core import plan, step
@@ -25,13 +25,16 @@ __all__ = ["drive", "interrupt", "lockstep"]
 _PATIENCE = 1.0
 
 
+_Arrivals: TypeAlias = "asyncio.Queue[tuple[str, asyncio.Task[Event | None]]]"
+
+
 async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
     """The run as far as it goes: ended, or paused with only questions that `perform` answers with None.
 
     What `perform` raises passes through, after the other effects under way were cancelled.
     """
     under_way: dict[str, asyncio.Task[Event | None] | None] = {}
-    arrived: asyncio.Queue[tuple[str, asyncio.Task[Event | None]]] = asyncio.Queue()
+    arrived: _Arrivals = asyncio.Queue()
     try:
         while True:
             effects = [(name, effect) for effect in plan(agents, run) if (name := key(effect)) not in under_way]
@@ -42,7 +45,7 @@ async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
             else:
                 for name, effect in effects:
                     under_way[name] = task = asyncio.ensure_future(_performed(perform, effect))
-                    task.add_done_callback(lambda task, name=name: arrived.put_nowait((name, task)))
+                    task.add_done_callback(partial(_arrive, arrived, name))
                 if not _running(under_way):
                     return run
                 name, task = await arrived.get()
@@ -53,6 +56,10 @@ async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
                 run = step(run, event)
     finally:
         await _stop([task for task in under_way.values() if task is not None])
+
+
+def _arrive(arrived: _Arrivals, name: str, task: asyncio.Task[Event | None]) -> None:
+    arrived.put_nowait((name, task))
 
 
 def _running(under_way: dict[str, asyncio.Task[Event | None] | None]) -> bool:

@@ -248,7 +248,12 @@ def _sticky(run: Run, state: CallState, definition: str, digest: str) -> Approve
     """The last sticky decision of an earlier turn on the same tool of the same agent."""
     turn, call = run.turns[-1], state.call
     for one in reversed(run.sticky):
-        same = (one.agent, one.namespace, one.tool, one.definition) == (turn.agent, call.namespace, call.name, definition)
+        same = (one.agent, one.namespace, one.tool, one.definition) == (
+            turn.agent,
+            call.namespace,
+            call.name,
+            definition,
+        )
         if same and one.turn < len(run.turns) - 1:
             return Approved("", digest) if one.approved else Declined("", digest, one.reason)
     return None

@@ -67,11 +67,9 @@ async def invoke(
     event = await run_call(calling, digest)
     if isinstance(event, Checked):
         return Failure(ToolRejected("The tool reads its arguments differently each time."))
-    match event.outcome:
-        case Failure() as failure:
-            return failure
-        case Success(answer):
-            pass
+    if isinstance(event.outcome, Failure):
+        return event.outcome
+    answer = event.outcome.unwrap()
     if isinstance(answer, Handoff):
         return Success(Output(answer.output))
     return await _delegated(calling, answer, client) if isinstance(answer, Delegate) else Success(answer)
@@ -79,9 +77,7 @@ async def invoke(
 
 def _calling(tool: Tool[..., Any, Any], text: str, context: Any) -> Calling:
     flag = Flag()
-    inside = ToolContext(
-        context, "", 0, (), _NO_RUN, tool=tool, place="0.0", arguments=text, cancelled=flag.read
-    )
+    inside = ToolContext(context, "", 0, (), _NO_RUN, tool=tool, place="0.0", arguments=text, cancelled=flag.read)
     return Calling(tool, ToolCall("", tool.name, text, tool.kind, tool.namespace), inside, flag, handoff=True)
 
 
@@ -91,13 +87,11 @@ async def _delegated(calling: Calling, delegate: Delegate, client: ModelClient |
     everyone = agents(*calling.tool.agents)
     child = Run(delegate.agent, delegate.input, delegate.max_turns, tool_input=delegate.tool_input)
     child = await drive(everyone, child, performer(everyone, client, context=calling.context.context))
-    match child.outcome:
-        case None:
-            return Failure(NestedFailed("it is paused: a call in it waits for approval"))
-        case Failure(error):
-            return Failure(NestedFailed(explain(error)))
-        case Success(text):
-            pass
+    if child.outcome is None:
+        return Failure(NestedFailed("it is paused: a call in it waits for approval"))
+    if isinstance(child.outcome, Failure):
+        return Failure(NestedFailed(explain(child.outcome.failure())))
+    text = child.outcome.unwrap()
     if not delegate.extract or calling.tool.extract is None:
         return Success(Output(text))
     match render(await settled(calling.tool.extract(calling.context, child))):

@@ -167,7 +167,7 @@ class ToolOutput:
 Item: TypeAlias = Message | ToolCall | ToolOutput | Reasoning | Opaque
 
 
-def as_items(input: str | Item | Iterable[Item]) -> tuple[Item, ...]:  # noqa: A002  # the field's word for it
+def as_items(input: str | Item | Iterable[Item]) -> tuple[Item, ...]:
     """What a person gives as input: text is a user message, one item stands for itself.
 
     >>> as_items("hi")

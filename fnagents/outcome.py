@@ -34,5 +34,5 @@ def sealed(result: Result[T, E]) -> Outcome[T, E]:
     >>> sealed(Success(2).map(lambda number: number + 1))
     <Success: 3>
     """
-    assert isinstance(result, Success | Failure)  # noqa: S101  # `returns` has no third class
+    assert isinstance(result, Success | Failure)  # `returns` has no third class
     return result

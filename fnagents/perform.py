@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from fnagents.agent import Agent, Agents, InputGuardrail, ToolResult
 from fnagents.errors import (
@@ -150,7 +151,7 @@ class _Performer:
 
     async def _decide(self, effect: Decide) -> Decided:
         behavior = self.agents[effect.agent].tool_use_behavior
-        assert callable(behavior)  # noqa: S101  # `plan` asks only then
+        assert callable(behavior)  # `plan` asks only then
         results = tuple(
             ToolResult(state.call, state.answer) for state in effect.seen.turns[-1].calls if state.answer is not None
         )
@@ -191,7 +192,7 @@ class _Performer:
         context = self._agent_context(effect)
         for one in guardrails:
             name = getattr(one.function, "__name__", type(one.function).__name__)
-            verdict = await verdict_of(lambda one=one: one.function(context, effect.seen.input.items), _report)
+            verdict = await verdict_of(partial(one.function, context, effect.seen.input.items), _report)
             tripped = isinstance(verdict, Trip)
             yield Verdict(name, verdict.info, tripped)
             if tripped:
@@ -205,8 +206,9 @@ class _Performer:
         limit = effect.request.settings.timeout
         if limit is None:
             return await self.client(effect.request, emit)
+        timer = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(limit) as timer:
+            async with timer:
                 return await self.client(effect.request, emit)
         except TimeoutError:
             if not timer.expired():
@@ -216,18 +218,14 @@ class _Performer:
     # --- tools -----------------------------------------------------------------------------------------
 
     async def _call(self, effect: Check | CallTool) -> Checked | Returned:
-        agent = self.agents[effect.agent]
-        calling = await self._find(agent, effect)
-        match calling:
-            case Success(found) if isinstance(effect, Check):
-                return await check_call(found)
-            case Success(found):
-                assert isinstance(effect, CallTool)  # noqa: S101  # the other one was above
-                return await run_call(found, effect.digest)
-            case Failure(error) if isinstance(effect, Check):
-                return Checked(effect.place, Failure(error), path=effect.path)
-            case Failure(error):
-                return Returned(effect.place, Failure(error), path=effect.path)
+        found = await self._find(self.agents[effect.agent], effect)
+        if isinstance(effect, Check):
+            if isinstance(found, Failure):
+                return Checked(effect.place, found, path=effect.path)
+            return await check_call(found.unwrap())
+        if isinstance(found, Failure):
+            return Returned(effect.place, found, path=effect.path)
+        return await run_call(found.unwrap(), effect.digest)
 
     async def _find(self, agent: Agent[Any, Any], effect: Check | CallTool | Extract) -> Outcome[Calling, ToolError]:
         """The tool of a call, anew: the agent's own first, then its sources, if it is enabled now."""
@@ -272,11 +270,10 @@ class _Performer:
 
     async def _extract(self, effect: Extract) -> Returned:
         state = effect.seen.turns[-1].calls[int(effect.place.partition(".")[2])]
-        match await self._find(self.agents[effect.agent], effect):
-            case Failure(error):
-                return Returned(effect.place, Failure(error), path=effect.path)
-            case Success(calling):
-                pass
+        found = await self._find(self.agents[effect.agent], effect)
+        if isinstance(found, Failure):
+            return Returned(effect.place, found, path=effect.path)
+        calling = found.unwrap()
         child, extract = state.child, calling.tool.extract
         if child is None or extract is None:
             return await failed(calling, UnrenderableOutput(f"the tool {calling.tool.name} has no extractor"))
@@ -298,16 +295,15 @@ class _Performer:
             return Finished(effect.turn, effect.outcome, path=effect.path)
         text = effect.outcome.unwrap()
         if agent.output is not None:
-            match agent.output.read(text):
-                case Failure(error):
-                    return Refused(effect.turn, explain(error), effect.path)
-                case Success(value):
-                    text = agent.output.write(value)
+            reading = agent.output.read(text)
+            if isinstance(reading, Failure):
+                return Refused(effect.turn, explain(reading.failure()), effect.path)
+            text = agent.output.write(reading.unwrap())
         verdicts: list[Verdict] = []
         context = self._agent_context(effect)
         for guardrail in agent.output_guardrails:
             name = getattr(guardrail, "__name__", type(guardrail).__name__)
-            verdict = await verdict_of(lambda guardrail=guardrail: guardrail(context, text), _report)
+            verdict = await verdict_of(partial(guardrail, context, text), _report)
             verdicts.append(Verdict(name, verdict.info, isinstance(verdict, Trip)))
             if isinstance(verdict, Trip):
                 tripped: Outcome[str, RunError] = Failure(GuardrailTripped(name, verdict.info, "output"))

@@ -15,6 +15,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
@@ -29,7 +30,17 @@ from fnagents.schemas.arguments import Arguments
 from fnagents.tools import Allow, Answer, Fatal, Handoff, Output, Reject, Tool, ToolContext, Trip
 from fnagents.workers import InThread, in_thread
 
-__all__ = ["Calling", "Flag", "OnRaised", "arguments_digest", "check_call", "failed", "run_call", "settled", "verdict_of"]
+__all__ = [
+    "Calling",
+    "Flag",
+    "OnRaised",
+    "arguments_digest",
+    "check_call",
+    "failed",
+    "run_call",
+    "settled",
+    "verdict_of",
+]
 
 #: Told of every exception of a tool: the call and the exception.
 OnRaised: TypeAlias = Callable[[ToolCall, BaseException], None]
@@ -103,11 +114,10 @@ async def check_call(calling: Calling) -> Checked:
 
     Only a predicate that says False (or `needs_approval=False`) lets the call pass unasked.
     """
-    match _read(calling):
-        case Failure(error):
-            return await _checked_failure(calling, error)
-        case Success(arguments):
-            pass
+    reading = _read(calling)
+    if isinstance(reading, Failure):
+        return await _checked_failure(calling, reading.failure())
+    arguments = reading.unwrap()
     rule = calling.tool.needs_approval
     try:
         needed = rule if isinstance(rule, bool) else await settled(rule(calling.context, arguments.values)) is not False
@@ -163,11 +173,10 @@ async def run_call(calling: Calling, approved: str) -> Returned | Checked:
     If the arguments now have another digest, the call is checked again instead.
     """
     tool = calling.tool
-    match _read(calling):
-        case Failure(error):
-            return await failed(calling, error)
-        case Success(arguments):
-            pass
+    reading = _read(calling)
+    if isinstance(reading, Failure):
+        return await failed(calling, reading.failure())
+    arguments = reading.unwrap()
     if approved and arguments_digest(calling.context.agent, tool, arguments) != approved:
         return await check_call(calling)
     if not approved and tool.needs_approval is not False:
@@ -177,27 +186,27 @@ async def run_call(calling: Calling, approved: str) -> Returned | Checked:
         rejected = await _guarded(calling, tool.input_guardrails, arguments.values, verdicts)
         if rejected is not None:
             return await failed(calling, rejected, tuple(verdicts))
-    match await _called(calling, arguments):
-        case Failure(error):
-            return await failed(calling, error, tuple(verdicts))
-        case Success(answer):
-            pass
+    called = await _called(calling, arguments)
+    if isinstance(called, Failure):
+        return await failed(calling, called.failure(), tuple(verdicts))
+    answer = called.unwrap()
     if tool.output_guardrails and isinstance(answer, Output):
         rejected = await _guarded(calling, tool.output_guardrails, answer, verdicts)
         if rejected is not None:
             return await failed(calling, rejected, tuple(verdicts))
-    return Returned(
-        calling.context.place, Success(answer), verdicts=tuple(verdicts), path=calling.context.path
-    )
+    return Returned(calling.context.place, Success(answer), verdicts=tuple(verdicts), path=calling.context.path)
 
 
 async def _guarded(
-    calling: Calling, guardrails: tuple[Callable[[ToolContext[Any], Any], Any], ...], judged: object, said: list[Verdict]
+    calling: Calling,
+    guardrails: tuple[Callable[[ToolContext[Any], Any], Any], ...],
+    judged: object,
+    said: list[Verdict],
 ) -> ToolRejected | None:
     """Ask the guardrails one after the other; the first that does not allow the call answers it."""
     for guardrail in guardrails:
         name = getattr(guardrail, "__name__", type(guardrail).__name__)
-        verdict = await verdict_of(lambda guardrail=guardrail: guardrail(calling.context, judged), calling.report)
+        verdict = await verdict_of(partial(guardrail, calling.context, judged), calling.report)
         match verdict:
             case Allow(info):
                 said.append(Verdict(name, info))
@@ -210,9 +219,7 @@ async def _guarded(
     return None
 
 
-async def verdict_of(
-    ask: Callable[[], Any], report: Callable[[BaseException], object]
-) -> Allow | Reject | Trip:
+async def verdict_of(ask: Callable[[], Any], report: Callable[[BaseException], object]) -> Allow | Reject | Trip:
     """What a guardrail says; one that raises, or says anything else, trips: a guard that fails lets nothing through."""
     try:
         verdict = await settled(ask())
@@ -252,13 +259,10 @@ async def _attempted(calling: Calling, arguments: Arguments) -> Outcome[Answer, 
         if tool.asynchronous or tool.inline:
             value = function(calling.context, arguments.given)
         else:
-            match await calling.in_thread(lambda: function(calling.context, arguments.given)):
-                case Success(value):
-                    pass
-                case Failure(error):
-                    if isinstance(error, KeyboardInterrupt | SystemExit):
-                        raise error
-                    return Failure(calling.report(error))
+            done = await calling.in_thread(partial(function, calling.context, arguments.given))
+            if isinstance(done, Failure):
+                raise done.failure()
+            value = done.unwrap()
         if inspect.isawaitable(value):
             value = await value
         return render(value)

@@ -199,9 +199,7 @@ def _of_call(run: Run, turn: Turn, place: str, state: CallState, tool: Known | N
 # --- the end of a turn ---------------------------------------------------------------------------------
 
 
-def _ending(
-    agent: Agent[Any, Any], run: Run, turn: Turn, forgiven: tuple[RunError, ...]
-) -> tuple[Effect, ...]:
+def _ending(agent: Agent[Any, Any], run: Run, turn: Turn, forgiven: tuple[RunError, ...]) -> tuple[Effect, ...]:
     if turn.refused is not None:
         return _after_refusal(agent, run, turn, forgiven)
     if any(_judged(error) for error in forgiven):
@@ -235,10 +233,8 @@ def _refusal(turn: Turn) -> str | None:
     return None if last is None else last.refusal
 
 
-def _after_refusal(
-    agent: Agent[Any, Any], run: Run, turn: Turn, forgiven: tuple[RunError, ...]
-) -> tuple[Effect, ...]:
-    assert turn.refused is not None  # noqa: S101  # the caller looked
+def _after_refusal(agent: Agent[Any, Any], run: Run, turn: Turn, forgiven: tuple[RunError, ...]) -> tuple[Effect, ...]:
+    assert turn.refused is not None  # the caller looked
     error = InvalidOutput(turn.refused.problem)
     last = run.turns[-agent.output_retries - 1 :]
     again = len(last) <= agent.output_retries or any(one.refused is None for one in last)

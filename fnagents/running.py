@@ -107,9 +107,7 @@ def run_sync(
     on_raised: OnRaised | None = None,
 ) -> Run:
     """As `run`, outside of an event loop."""
-    coroutine = run(
-        agent, input, client=client, context=context, max_turns=max_turns, id=id, on_raised=on_raised
-    )
+    coroutine = run(agent, input, client=client, context=context, max_turns=max_turns, id=id, on_raised=on_raised)
     return asyncio.run(coroutine)
 
 

@@ -102,8 +102,7 @@ class CallState:
         """What answers the call, or None while it is open."""
         event = self.last
         if event is None:
-            declined = isinstance(self.decision, Declined)
-            return Failure(ToolRejected(self.decision.reason)) if declined and self.decision else None
+            return Failure(ToolRejected(self.decision.reason)) if isinstance(self.decision, Declined) else None
         match event.outcome:
             case Failure(error):
                 return Failure(error)
@@ -224,6 +223,14 @@ class Turn(Once):
         return sum((used for state in self.calls if (used := state.usage) is not None), start=total)
 
 
+def _count(turns: tuple[Turn, ...]) -> str:
+    return f"<{len(turns)} turns>"
+
+
+def _as_input(given: Input | str | Item | Iterable[Item]) -> Input:
+    return given if isinstance(given, Input) else Input(as_items(given))
+
+
 @frozen
 class Run:
     """A run: what it began with, its turns, and how it ended (`outcome`: None while it goes on or is paused).
@@ -232,11 +239,11 @@ class Run:
     """
 
     agent: str
-    input: Input = field(converter=lambda given: given if isinstance(given, Input) else Input(as_items(given)))
+    input: Input = field(converter=_as_input)
     max_turns: int | None = 10
     id: str = ""
     tool_input: str = ""
-    turns: tuple[Turn, ...] = field(default=(), repr=lambda turns: f"<{len(turns)} turns>")
+    turns: tuple[Turn, ...] = field(default=(), repr=_count)
     #: how it ended and was reopened, in order
     ends: tuple[Finished | Reopened, ...] = ()
     #: call ids in use, as sets of growing size, so that adding to them stays cheap
@@ -286,10 +293,10 @@ def _ids(items: Iterable[Item]) -> tuple[frozenset[str], ...]:
 
 def start(
     agent: Agent[Any, Any] | str,
-    input: str | Item | Iterable[Item],  # noqa: A002  # the field's word for it
+    input: str | Item | Iterable[Item],
     *,
     max_turns: int | None = 10,
-    id: str = "",  # noqa: A002
+    id: str = "",
 ) -> Run:
     """A run that has not begun: pure, no id is invented.
 
@@ -298,6 +305,6 @@ def start(
     >>> start("greeter", "hi").items
     (Message(role='user', content='hi', extra=''),)
     """
-    if max_turns is not None and (not isinstance(max_turns, int) or isinstance(max_turns, bool) or max_turns < 0):
+    if max_turns is not None and max_turns < 0:
         raise ValueError(f"max_turns={max_turns!r} is neither a count of turns nor None")
     return Run(agent if isinstance(agent, str) else agent.name, Input(as_items(input)), max_turns, id)

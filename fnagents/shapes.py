@@ -1,14 +1,14 @@
 """The hooks of a strict converter: how one piece of plain data is judged and taken apart.
 
 Data of the wrong type is never bent: no strings for numbers, no booleans for numbers, no text for an array.
-Each hook takes data that is the reader's own, fresh from the parser, so that it may take tags out of it.
+A hook takes data that is the reader's own, fresh from the parser, so that it may take tags out of it.
 In a detailed converter the hooks note on what they raise where it was; `located` reads it off.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, get_args, get_origin
 
 from cattrs import Converter
@@ -25,12 +25,13 @@ from fnagents.outcome import Failure, Success
 from fnagents.prose import shortened
 
 __all__ = [
+    "FLOATS",
     "TAG",
     "Hook",
     "WrongError",
     "by_tag",
     "elements",
-    "found",
+    "fields",
     "literal",
     "located",
     "number",
@@ -45,16 +46,10 @@ Hook: TypeAlias = Callable[[Any, Any], Any]
 
 #: The key that holds the name of a union's member.
 TAG = "$type"
-_FLOATS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: The floats that JSON has no form for, by the texts that stand for them.
+FLOATS: Mapping[str, float] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
-
-class WrongError(ValueError):
-    """Data that is not what its place asks for; the message says what was expected and what was found."""
-
-
-# --- scalars -------------------------------------------------------------------------------------------
-
-_WORDS: dict[type, str] = {
+_WORDS: Mapping[type, str] = {
     str: "a string",
     int: "a whole number",
     bool: "true or false",
@@ -65,37 +60,60 @@ _WORDS: dict[type, str] = {
 }
 
 
-def found(data: Any) -> str:
-    return _WORDS.get(type(data), "something that is no JSON")
+class WrongError(ValueError):
+    """Data that is not what its place asks for; `place` is where below it, as far as the raiser knows."""
+
+    def __init__(self, reason: str, place: str = "") -> None:
+        super().__init__(reason)
+        self.place = place
+
+
+def _wrong(expected: str, data: Any) -> WrongError:
+    return WrongError(f"expected {expected}, found {_WORDS.get(type(data), type(data).__name__)}")
+
+
+# --- scalars -------------------------------------------------------------------------------------------
 
 
 def scalar(kind: type) -> Hook:
+    """A hook for exactly this class: `True` is no `int`, `5.0` neither.
+
+    >>> scalar(int)(5, int)
+    5
+    """
+
     def structure(data: Any, _: Any) -> Any:
         if data.__class__ is not kind:
-            raise WrongError(f"expected {_WORDS[kind]}, found {found(data)}")
+            raise _wrong(_WORDS[kind], data)
         return data
 
     return structure
 
 
 def number(data: Any, _: Any) -> float:
+    """The hook for floats; whole numbers stay whole (they are equal, and written back as they came).
+
+    >>> number(5, float), number("inf", float)
+    (5, inf)
+    """
     if data.__class__ is float or data.__class__ is int:
-        number: float = data
-        return number
-    if data.__class__ is str and data in _FLOATS:
-        return _FLOATS[data]
-    raise WrongError(f"expected a number, found {found(data)}")
+        return data  # type: ignore[no-any-return]
+    if data.__class__ is str and data in FLOATS:
+        return FLOATS[data]
+    raise _wrong(_WORDS[float], data)
 
 
 def number_as_data(value: float) -> float | str:
-    return value if math.isfinite(value) else str(float(value))
+    """The float, or the text that stands for one that JSON cannot write.
 
-
-def _isliteral(kind: Any) -> bool:
-    return get_origin(kind) is Literal
+    >>> number_as_data(0.5), number_as_data(math.inf)
+    (0.5, 'inf')
+    """
+    return value if math.isfinite(value) else str(value)
 
 
 def literal(kind: Any) -> Hook:
+    """A hook for a `Literal` of texts: one of them."""
     allowed = get_args(kind)
 
     def structure(data: Any, _: Any) -> Any:
@@ -106,18 +124,78 @@ def literal(kind: Any) -> Hook:
     return structure
 
 
-def _is_tuple(kind: Any) -> bool:
-    return get_origin(kind) is tuple
+# --- objects -------------------------------------------------------------------------------------------
+
+
+def fields(build: Callable[[Any, Any], Any]) -> Hook:
+    """The hook of a class, asked about objects only."""
+
+    def structure(data: Any, kind: Any) -> Any:
+        if data.__class__ is not dict:
+            raise _wrong(_WORDS[dict], data)
+        return build(data, kind)
+
+    return structure
+
+
+def by_tag(table: Mapping[str, tuple[Hook, type]]) -> Hook:
+    """A hook for a union: the tag says which of its classes it is."""
+
+    def structure(data: Any, _: Any) -> Any:
+        build, kind = table[_tag(data, table)]
+        return build(data, kind)
+
+    return structure
+
+
+def outcome(made: Converter, kinds: Iterable[Any]) -> Hook:
+    """A hook for `Success[T] | Failure[E]`; both are generic, so the type's own arguments say what they hold."""
+    table: dict[str, tuple[type, str, Hook, Any]] = {}
+    for kind in kinds:
+        (inner,) = get_args(kind)
+        case, key = (Success, "value") if get_origin(kind) is Success else (Failure, "error")
+        build = made.get_structure_hook(inner)
+        table[case.__name__] = (case, key, _placed(build, key) if made.detailed_validation else build, inner)
+
+    def structure(data: Any, _: Any) -> Any:
+        case, key, build, inner = table[_tag(data, table)]
+        if len(data) != 1 or key not in data:
+            raise WrongError(f"expected {key!r} and nothing else")
+        return case(build(data[key], inner))
+
+    return structure
+
+
+def _tag(data: Any, table: Mapping[str, Any]) -> str:
+    """The tag, taken out of the data, so that the rest are fields."""
+    if data.__class__ is not dict:
+        raise _wrong(_WORDS[dict], data)
+    tag: Any = data.pop(TAG, None)
+    if tag.__class__ is not str:
+        raise WrongError(f"expected {TAG}, the name of what it is")
+    if tag not in table:
+        raise WrongError(f"unknown {TAG} {shortened(repr(tag), 80)}, expected {', '.join(table)}")
+    name: str = tag
+    return name
+
+
+# --- arrays --------------------------------------------------------------------------------------------
+
+
+def text_or(parts: Hook, kind: Any) -> Hook:
+    """A hook for text or an array of parts."""
+    return lambda data, _: data if data.__class__ is str else parts(data, kind)
 
 
 def elements(made: Converter, kind: Any) -> Hook:
+    """A hook for a tuple of any length whose elements are of one type."""
     element = get_args(kind)[0]
     build = made.get_structure_hook(element)
     collect = _collected if made.detailed_validation else _plain
 
     def structure(data: Any, _: Any) -> tuple[Any, ...]:
         if data.__class__ is not list:
-            raise WrongError(f"expected an array, found {found(data)}")
+            raise _wrong(_WORDS[list], data)
         return collect(build, data, element)
 
     return structure
@@ -132,57 +210,10 @@ def _collected(build: Hook, data: list[Any], element: Any) -> tuple[Any, ...]:
     for index, one in enumerate(data):
         try:
             built.append(build(one, element))
-        except Exception as error:  # the caller reads off it where it was
+        except Exception as error:
             error.add_note(IterableValidationNote(f"at {index}", index, element))
             raise IterableValidationError("array", [error], tuple) from None
     return tuple(built)
-
-
-def text_or(parts: Hook, kind: Any) -> Hook:
-    return lambda data, _: data if data.__class__ is str else parts(data, kind)
-
-
-def by_tag(table: dict[str, tuple[Hook, type]]) -> Hook:
-    def structure(data: Any, _: Any) -> Any:
-        tag = _taken(data)
-        if tag not in table:
-            raise WrongError(f"unknown $type {shortened(tag, 80)!r}, expected {', '.join(table)}")
-        build, kind = table[tag]
-        return build(data, kind)
-
-    return structure
-
-
-def _taken(data: Any) -> str:
-    """The tag, taken out of data that is the reader's own (fresh from the parser), so the rest are fields."""
-    if data.__class__ is not dict:
-        raise WrongError(f"expected an object, found {found(data)}")
-    tag = data.pop(TAG, None)
-    if tag.__class__ is not str:
-        raise WrongError("it has no $type" if tag is None else f"its $type is {found(tag)}")
-    name: str = tag
-    return name
-
-
-def outcome(made: Converter, kinds: tuple[Any, ...]) -> Hook:
-    """`Success` and `Failure`, each with one key; the classes are generic, so their arguments say what it holds."""
-    cases: dict[str, tuple[type, str, Hook, Any]] = {}
-    for kind in kinds:
-        (inner,) = get_args(kind)
-        case, key = (Success, "value") if get_origin(kind) is Success else (Failure, "error")
-        build = made.get_structure_hook(inner)
-        cases[case.__name__] = (case, key, _placed(build, key) if made.detailed_validation else build, inner)
-
-    def structure(data: Any, _: Any) -> Any:
-        tag = _taken(data)
-        if tag not in cases:
-            raise WrongError(f"unknown $type {shortened(tag, 80)!r}, expected Success, Failure")
-        case, key, build, inner = cases[tag]
-        if len(data) != 1 or key not in data:
-            raise WrongError(f"expected the one key {key!r} beside $type")
-        return case(build(data[key], inner))
-
-    return structure
 
 
 # --- where it was --------------------------------------------------------------------------------------
@@ -196,29 +227,30 @@ def _placed(build: Hook, name: str) -> Hook:
             return build(data, kind)
         except Exception as error:
             error.add_note(AttributeValidationNote(f"at {name}", name, object))
-            raise ClassValidationError("outcome", [error], object) from None
+            raise ClassValidationError("object", [error], object) from None
 
     return structure
 
 
 def located(error: Exception) -> tuple[str, str]:
-    """Where in the data the detailed converter found the first fault (such as `.outcome.value`), and what it was.
+    """Where in the data a detailed converter found the first fault (such as `.outcome.value`), and what it was.
 
+    >>> from fnagents.converting import converter
     >>> try:
-    ...     converter(detailed=True).structure({"guardrail": "g", "tripped": 1}, Verdict)
-    ... except Exception as error:
+    ...     converter(detailed=True).structure([1, "2"], tuple[int, ...])
+    ... except IterableValidationError as error:
     ...     located(error)
-    ('.tripped', 'expected true or false, found a whole number')
+    ('[1]', 'expected a whole number, found a string')
     """
     if isinstance(error, BaseValidationError):
         first = error.exceptions[0]
-        where, reason = located(first)
-        return _label(getattr(first, "__notes__", ())) + where, reason
+        place, reason = located(first)
+        return _label(getattr(first, "__notes__", ())) + place, reason
     if isinstance(error, ForbiddenExtraKeysError):
         return "", f"unknown key {shortened(repr(min(error.extra_fields)), 80)}"
     if isinstance(error, KeyError):
         return "", "it is missing"
-    return "", str(error)
+    return getattr(error, "place", ""), str(error)
 
 
 def _label(notes: Iterable[Any]) -> str:

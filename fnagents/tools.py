@@ -214,7 +214,7 @@ def fatal(context: ToolContext[Any], error: ToolError) -> Fatal:  # noqa: ARG001
 # --- the tool ------------------------------------------------------------------------------------------
 
 
-def check_name(name: str, what: str = "tool") -> str:
+def check_name(name: object, what: str = "tool") -> str:
     """The name, if a provider takes it; raises `DeclarationError` otherwise."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise DeclarationError(
@@ -237,6 +237,17 @@ def _schema_text(parameters: Mapping[str, Any] | str | None) -> str:
 
 def _is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _positive(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds) and seconds > 0
+
+
+def _definition(tool: Tool[..., Any, Any]) -> str:
+    parameters = strict_text(tool.schema_text, tool.name) if tool.strict else tool.schema_text
+    head = canonical({"type": "function", "name": tool.name, "description": tool.description})
+    rest = {"strict": tool.strict} | ({"defer_loading": True} if tool.defer_loading else {})
+    return f'{head[:-1]},"parameters":{parameters},{canonical(rest)[1:]}'
 
 
 @frozen(eq=False)
@@ -288,9 +299,7 @@ class Tool(Generic[P, R, CtxIn]):
         default=Factory(lambda self: json_reader(self.schema_text), takes_self=True), kw_only=True, repr=False
     )
     #: JSON text of the definition that is sent, where it is not a function's
-    definition_text: str = field(
-        default=Factory(lambda self: _definition(self), takes_self=True), kw_only=True, repr=False
-    )
+    definition_text: str = field(default=Factory(_definition, takes_self=True), kw_only=True, repr=False)
     #: the function that a call of the tool as a function runs
     plain: Callable[P, R] | None = field(default=None, kw_only=True, repr=False)
     asynchronous: bool = field(
@@ -328,16 +337,3 @@ class Tool(Generic[P, R, CtxIn]):
     def told(self) -> ToolDefinition:
         """What is sent to the model, as a value of a request."""
         return ToolDefinition(self.name, self.definition_text, self.namespace, self.kind)
-
-
-def _positive(seconds: object) -> bool:
-    return (
-        isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds) and seconds > 0
-    )
-
-
-def _definition(tool: Tool[..., Any, Any]) -> str:
-    parameters = strict_text(tool.schema_text, tool.name) if tool.strict else tool.schema_text
-    head = canonical({"type": "function", "name": tool.name, "description": tool.description})
-    rest = {"strict": tool.strict} | ({"defer_loading": True} if tool.defer_loading else {})
-    return f'{head[:-1]},"parameters":{parameters},{canonical(rest)[1:]}'

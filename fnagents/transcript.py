@@ -88,7 +88,7 @@ def _known(tools: tuple[Listing, ...], handoffs: tuple[Listing, ...]) -> dict[Id
 
 
 def _prepared(turn: Turn) -> dict[Identity, Known]:
-    assert turn.prepared is not None  # noqa: S101  # the caller looked
+    assert turn.prepared is not None  # the caller looked
     return _known(turn.prepared.tools, turn.prepared.handoffs)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from attrs import define, field
 
 from fnagents.errors import ModelError
-from fnagents.items import Item, Message, ToolCall
+from fnagents.items import Item, Message
 from fnagents.models import Emit, ModelClient, ModelRequest, ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
 

@@ -152,7 +152,7 @@ def _read_reasoning(data: Data) -> Reasoning | None:
     texts: list[str] = []
     for part in summary:
         match part:
-            case {"type": "summary_text", "text": str(text)} if len(part) == 2:
+            case {"type": "summary_text", "text": str(text), **more} if not more:
                 texts.append(text)
             case _:
                 return None

@@ -1,0 +1,295 @@
+"""Runs and events as plain data, with what they were made of written once: a document's two directions.
+
+Instructions, tool definitions, settings and schemas are the same in most turns.  Values hold them by reference;
+data holds them under their digest: the SHA-256 of their canonical JSON.  So a file grows with what happened, and
+loading gives equal texts back as one object.  `Writer` collects definitions, `Reader` resolves them; a journal
+uses both an event at a time.
+
+    definition             is                                     referred to by
+    text                   a string                               instructions, output_schema
+    a tool's definition    an object (ToolDefinition)             the arrays below
+    tools of a request     an array of references                 Sent
+    tools of a turn        an array of objects (`definition`, ..) Prepared
+    what a model was told  an object (Sent)                       Replied
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from attrs import define, evolve, field, frozen
+
+from fnagents.converting import converter
+from fnagents.errors import UnexpectedEvent, UnexpectedEventError
+from fnagents.folding import step
+from fnagents.items import Item
+from fnagents.jsontext import canonical, digest
+from fnagents.models import ModelSettings, Sent, ToolDefinition
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.prose import shortened
+from fnagents.protocol import Event, Finished, Listing, Prepared, Replied, Returned
+from fnagents.errors import TurnsExhausted
+from fnagents.runs import CallState, Input, Run
+from fnagents.shapes import TAG, WrongError, located
+from fnagents.tools import Output
+
+__all__ = ["Reader", "Start", "Writer", "beginning", "refold"]
+
+T = TypeVar("T")
+
+
+# --- a run is its beginning and its events -------------------------------------------------------------
+
+
+@frozen
+class Start:
+    """What a run begins with, in a document."""
+
+    agent: str
+    input: tuple[Item, ...]
+    max_turns: int | None = 10
+    id: str = ""
+    tool_input: str = ""
+
+    @property
+    def run(self) -> Run:
+        """The run that has not begun."""
+        return Run(self.agent, Input(self.input), self.max_turns, self.id, self.tool_input)
+
+
+def beginning(run: Run) -> Start:
+    """What the run began with: its events folded into `beginning(run).run` are the run again.
+
+    Reopening sets a new limit of turns.  The first one is known only where the run ended at it; where it did not,
+    it is not what ended the run, and none is as good.
+
+    >>> from fnagents.runs import start
+    >>> beginning(start("a", "hi", max_turns=3)).max_turns
+    3
+    """
+    limit = run.max_turns
+    if len(run.ends) > 1:
+        first = run.ends[0]
+        error = first.outcome.failure() if isinstance(first, Finished) and isinstance(first.outcome, Failure) else None
+        limit = error.limit if isinstance(error, TurnsExhausted) else None
+    return Start(run.agent, run.input.items, limit, run.id, run.tool_input)
+
+
+def refold(run: Run, events: Sequence[Event]) -> Outcome[Run, UnexpectedEvent]:
+    """`fold`, for many events at once: the plain answers to one reply become one turn, not a new turn each.
+
+    It accepts and refuses what `step` does; only the common case takes the short way.
+    """
+    index = 0
+    while index < len(events):
+        event = events[index]
+        try:
+            run = step(run, event)
+        except UnexpectedEventError as error:
+            return Failure(UnexpectedEvent(str(error), index))
+        index += 1
+        if isinstance(event, Replied) and not event.path:
+            answers = _plain_answers(run, events, index)
+            run = _answered(run, answers)
+            index += len(answers)
+    return Success(run)
+
+
+def _plain_answers(run: Run, events: Sequence[Event], index: int) -> list[Returned]:
+    """The answers to the last turn's calls in their order, up to one that hands over, delegates or needs a check."""
+    turn, number = run.turns[-1], len(run.turns) - 1
+    answers: list[Returned] = []
+    for position, event in enumerate(events[index : index + len(turn.calls)]):
+        if not isinstance(event, Returned) or event.path or event.place != f"{number}.{position}":
+            break
+        if isinstance(event.outcome, Success) and not isinstance(event.outcome.unwrap(), Output):
+            break
+        answers.append(event)
+    return answers
+
+
+def _answered(run: Run, answers: list[Returned]) -> Run:
+    if not answers:
+        return run
+    turn = run.turns[-1]
+    calls = [CallState(state.call, state.id, returned=event) for state, event in zip(turn.calls, answers)]
+    answered = evolve(turn, calls=(*calls, *turn.calls[len(calls) :]))
+    return evolve(run, turns=(*run.turns[:-1], answered))
+
+
+# --- values to data ------------------------------------------------------------------------------------
+
+
+@frozen
+class _Told:
+    """`Sent` in a document."""
+
+    instructions: str | None = None
+    tools: str = ""
+    settings: ModelSettings = ModelSettings()
+    model: str = ""
+    output_schema: str = ""
+
+
+@frozen
+class _Listed:
+    """`Listing` in a document."""
+
+    definition: str
+    serial: bool = False
+    gate: bool = False
+
+
+_NOTHING = Sent()
+
+
+@define
+class Writer:
+    """Turns events into data; `definitions` grows by what they are made of, in the order of its first use.
+
+    >>> writer = Writer()
+    >>> len(writer.event(Prepared(0, "Be brief."))["instructions"]), list(writer.definitions.values())
+    (64, ['Be brief.'])
+    """
+
+    definitions: dict[str, Any] = field(factory=dict)
+    _known: dict[Any, str] = field(factory=dict)
+    #: by identity: turns share what they were told, and hashing all of it each time would cost the most
+    _sent: dict[int, tuple[Sent, str]] = field(factory=dict)
+
+    def event(self, event: Event) -> dict[str, Any]:
+        """The event as data that is the caller's own."""
+        data: dict[str, Any] = converter().unstructure(event)
+        if isinstance(event, Replied):
+            if event.sent is not _NOTHING and event.sent != _NOTHING:
+                data["sent"] = self._of_sent(event.sent)
+        elif isinstance(event, Prepared):
+            if event.instructions is not None:
+                data["instructions"] = self._once(event.instructions, str)
+            for name in ("tools", "handoffs"):
+                if listings := getattr(event, name):
+                    data[name] = self._once(listings, self._listings)
+        return data
+
+    def _once(self, value: T, as_data: Callable[[T], Any]) -> str:
+        """The digest under which the value stands in the definitions."""
+        name = self._known.get(value)
+        if name is None:
+            data = as_data(value)
+            name = self._known[value] = digest(canonical(data))
+            self.definitions.setdefault(name, data)
+        return name
+
+    def _of_sent(self, sent: Sent) -> str:
+        known = self._sent.get(id(sent))
+        if known is None:
+            # Kept beside the name, so that its identity is not given to another.
+            known = self._sent[id(sent)] = (sent, self._once(sent, self._told))
+        return known[1]
+
+    def _told(self, sent: Sent) -> Any:
+        told = _Told(
+            None if sent.instructions is None else self._once(sent.instructions, str),
+            self._once(sent.tools, lambda tools: [self._tool(tool) for tool in tools]) if sent.tools else "",
+            sent.settings,
+            sent.model,
+            self._once(sent.output_schema, str) if sent.output_schema else "",
+        )
+        return converter().unstructure(told)
+
+    def _listings(self, listings: tuple[Listing, ...]) -> Any:
+        listed = [_Listed(self._tool(one.definition), one.serial, one.gate) for one in listings]
+        return [converter().unstructure(one) for one in listed]
+
+    def _tool(self, tool: ToolDefinition) -> str:
+        return self._once(tool, converter().unstructure)
+
+
+# --- data to values ------------------------------------------------------------------------------------
+
+
+class Reader:
+    """Turns data into events, with the definitions that it is given; equal digests give one object.
+
+    It takes the data apart.  What it raises is for `located`; only a `detailed` one knows where it was.
+    """
+
+    def __init__(self, definitions: Mapping[str, Any] | None = None, *, detailed: bool = False) -> None:
+        self._data: dict[str, Any] = {}
+        self._values: dict[tuple[str, str], Any] = {}
+        self._converter = converter(detailed)
+        self._structure = self._converter.get_structure_hook(Event)
+        for name, data in (definitions or {}).items():
+            self.define(name, data)
+
+    def define(self, name: str, data: Any) -> None:
+        """Take in a definition; raises `WrongError` if its digest is another."""
+        try:
+            holds = digest(canonical(data)) == name
+        except (TypeError, RecursionError):
+            holds = False
+        if not holds:
+            raise WrongError("the digest of its content is another", f".{shortened(name, 80)}")
+        self._data[name] = data
+
+    def start(self, data: Any) -> Start:
+        """What a run begins with."""
+        return self._read(data, Start)
+
+    def event(self, data: Any) -> Event:
+        """The event."""
+        kind = data.get(TAG) if data.__class__ is dict else None
+        if kind == "Replied" and "sent" in data:
+            self._resolve(data, "sent", self._sent)
+        elif kind == "Prepared":
+            for name, make in (("instructions", self._text), ("tools", self._listings), ("handoffs", self._listings)):
+                if name in data:
+                    self._resolve(data, name, make)
+        event: Event = self._structure(data, Event)
+        return event
+
+    def _resolve(self, data: dict[str, Any], name: str, make: Callable[[Any], Any]) -> None:
+        try:
+            data[name] = self._defined(data[name], make)
+        except Exception as error:
+            place, reason = located(error)
+            raise WrongError(f"in its definition{' at $' + place if place else ''}: {reason}", f".{name}") from None
+
+    def _defined(self, name: Any, make: Callable[[Any], T]) -> T:
+        """The value of a definition, made once for each kind of use."""
+        if name.__class__ is not str or name not in self._data:
+            raise WrongError("there is no such definition in the file")
+        known = (make.__name__, name)
+        if known not in self._values:
+            self._values[known] = make(self._data[name])
+        value: T = self._values[known]
+        return value
+
+    def _read(self, data: Any, kind: type[T]) -> T:
+        if data.__class__ is not dict:
+            raise WrongError("expected an object")
+        return self._converter.structure(dict(data), kind)
+
+    def _text(self, data: Any) -> str:
+        return self._converter.structure(data, str)
+
+    def _tool(self, data: Any) -> ToolDefinition:
+        return self._read(data, ToolDefinition)
+
+    def _tools(self, data: Any) -> tuple[ToolDefinition, ...]:
+        return tuple(self._defined(name, self._tool) for name in self._converter.structure(data, tuple[str, ...]))
+
+    def _listings(self, data: Any) -> tuple[Listing, ...]:
+        listed = self._converter.structure(data, tuple[_Listed, ...])
+        return tuple(Listing(self._defined(one.definition, self._tool), one.serial, one.gate) for one in listed)
+
+    def _sent(self, data: Any) -> Sent:
+        told = self._read(data, _Told)
+        return Sent(
+            None if told.instructions is None else self._defined(told.instructions, self._text),
+            self._defined(told.tools, self._tools) if told.tools else (),
+            told.settings,
+            told.model,
+            self._defined(told.output_schema, self._text) if told.output_schema else "",
+        )
