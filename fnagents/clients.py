@@ -99,6 +99,10 @@ class HttpClient(Generic[S]):
         await self.aclose()
 
 
+def _sendable(text: str) -> bool:
+    return text.isascii() and text.isprintable()
+
+
 def target(
     name: str,
     path: str,
@@ -128,8 +132,10 @@ def target(
     problem = None
     if not key:
         problem = Unauthorized("no key: set OPENAI_API_KEY or pass api_key=")
-    elif not (key.isascii() and key.isprintable()):
+    elif not _sendable(key):
         problem = Unauthorized("the key has characters that cannot stand in a header")
+    if bad := sorted(name for name, value in headers.items() if not _sendable(name + value)):
+        raise DeclarationError(f"the header {bad[0]!r} has characters that cannot be sent")
     sent = {"authorization": f"Bearer {key}", "content-type": "application/json", **headers}
     return Target(name, base, model, Call(str(whole), sent, b"", timeout, stream, key), problem)
 

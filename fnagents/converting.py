@@ -105,7 +105,9 @@ def _as_data(made: Converter, kind: type) -> Callable[[Any], dict[str, Any]]:
 
 def _as_value(made: Converter, kind: type) -> Hook:
     resolved = {name: override(struct_hook=lambda value, _: value) for name in REFERENCES.get(kind.__name__, ())}
-    return fields(make_dict_structure_fn(kind, made, **resolved))  # type: ignore[arg-type]
+    build = make_dict_structure_fn(kind, made, **resolved)  # type: ignore[arg-type]
+    # Who reads a tag has seen that it is an object.
+    return build if kind in _in_unions() else fields(build)
 
 
 def _union(made: Converter, kind: Any) -> Hook:

@@ -50,7 +50,7 @@ def step(run: Run, event: Event) -> Run:
     >>> run.items[-1].text
     'Hello!'
     """
-    if run.outcome is not None and not isinstance(event, Reopened):
+    if run.outcome is not None and (event.path or not isinstance(event, Reopened)):
         _refuse(event, "the run has ended")
     if event.path:
         return _into_child(run, event)
@@ -209,6 +209,8 @@ def _into_child(run: Run, event: Event) -> Run:
     index, state = _state(run, event, place)
     if state.child is None:
         _refuse(event, f"the call {place} has no nested run")
+    if state.child.outcome is not None:
+        _refuse(event, "the nested run has ended")
     child = step(state.child, evolve(event, path=tuple(rest)))
     return _put(run, index, evolve(state, child=child))
 

@@ -13,11 +13,11 @@ import email.utils
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from attrs import evolve, field, frozen
 
-from fnagents.errors import BadRequest, ConnectionFailed, Incomplete, MalformedResponse, ModelError, ModelTimedOut
+from fnagents.errors import BadRequest, ConnectionFailed, MalformedResponse, ModelError, ModelTimedOut
 from fnagents.jsontext import read_json, visible
 from fnagents.models import Delta, Emit, ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
@@ -74,7 +74,9 @@ class Pools:
     def __init__(self, make: Callable[[], httpx.AsyncClient], given: httpx.AsyncClient | None = None) -> None:
         self._make = make
         self._given = given
-        self._held: dict[asyncio.AbstractEventLoop, tuple[AsyncGenerator[httpx.AsyncClient, None], httpx.AsyncClient]] = {}
+        self._held: dict[
+            asyncio.AbstractEventLoop, tuple[AsyncGenerator[httpx.AsyncClient, None], httpx.AsyncClient]
+        ] = {}
 
     async def client(self) -> httpx.AsyncClient:
         """The client of the running loop, made when first asked for."""
@@ -167,11 +169,12 @@ async def exchange(
 def _scrubbed(outcome: Outcome[ModelResponse, ModelError], secret: str) -> Outcome[ModelResponse, ModelError]:
     # Servers and proxies repeat the key that they refuse.
     match outcome:
-        case Failure(ModelTimedOut() | Incomplete()) | Success(_):
+        case Failure(error) if len(secret) >= _SECRET and secret in getattr(error, "message", ""):
+            worded: Any = error
+            clean: ModelError = evolve(worded, message=worded.message.replace(secret, "[key]"))
+            return Failure(clean)
+        case _:
             return outcome
-        case Failure(error):
-            known = len(secret) >= _SECRET and secret in error.message
-            return Failure(evolve(error, message=error.message.replace(secret, "[key]"))) if known else outcome
 
 
 async def _outcome(
@@ -208,7 +211,9 @@ async def _whole(chunks: AsyncIterator[bytes], most: int) -> bytes:
 async def _refusal(response: httpx.Response, chunks: AsyncIterator[bytes], now: Callable[[], float]) -> ModelError:
     status = response.status_code
     if response.is_redirect:
-        return BadRequest(f"the server redirects to {response.headers.get('location')!r}; give that as base_url", status)
+        return BadRequest(
+            f"the server redirects to {response.headers.get('location')!r}; give that as base_url", status
+        )
     text = (await _whole(chunks, _LARGEST_ERROR)).decode("utf-8", "replace")
     wait = retry_after(response.headers, now)
     match read_json(text):

@@ -49,6 +49,8 @@ OnRaised: TypeAlias = Callable[[ToolCall, BaseException], None]
 _STEPS_TO_STOP = 3
 
 _log = logging.getLogger("fnagents.tools")
+# A library is silent unless its user configures logging: what failed is in the run.
+logging.getLogger("fnagents").addHandler(logging.NullHandler())
 
 
 @define(eq=False)

@@ -243,7 +243,8 @@ def _after_refusal(agent: Agent[Any, Any], run: Run, turn: Turn, forgiven: tuple
 
 def _finish(run: Run, outcome: Outcome[str, RunError]) -> Finish:
     turn = len(run.turns)
-    attempt = sum(end.turn == turn for end in run.ends)
+    refused = bool(run.turns) and run.turns[-1].refused is not None
+    attempt = sum(end.turn == turn for end in run.ends) + refused
     return Finish(speaker(run), turn, outcome, attempt=attempt, seen=run)
 
 

@@ -58,11 +58,11 @@ def shortened(text: str, limit: int = LONGEST) -> str:
     """At most `limit` characters of `text`; what was left out is counted at the end.
 
     >>> shortened("abcdefghij" * 10, 40)
-    'abcdefghijabcde ... (85 characters more)'
+    'abcdefghijabcd ... (86 characters more)'
     """
     if len(text) <= limit:
         return text
-    kept = limit - 25
+    kept = limit - len(" ... ( characters more)") - len(str(len(text)))
     return f"{text[:kept]} ... ({len(text) - kept} characters more)"
 
 

@@ -5,7 +5,7 @@
     Output, Handoff, Delegate             themselves
     None, "", [], {}                      null, "", [], {}: never an empty text, which a provider may drop
     numbers, booleans                     JSON; NaN and the infinities as the strings "NaN", "Infinity", "-Infinity"
-    mappings, lists, tuples, sets         canonical JSON; sets sorted by the JSON of their elements
+    mappings, lists, tuples, sets         canonical JSON; sets sorted by the JSON of their elements; keys as text
     attrs, dataclasses, named tuples      JSON objects by field
     Enum, date and time, UUID, Path, ...  their value; ISO 8601; text
     pydantic models                       what `model_dump(mode="json")` gives
@@ -36,6 +36,7 @@ from fnagents.errors import ToolError, ToolRaised, UnrenderableOutput
 from fnagents.items import File, Image, Text
 from fnagents.jsontext import DEEPEST, Json, canonical
 from fnagents.outcome import Failure, Outcome, Success
+from fnagents.schemas.formats import write_duration
 from fnagents.tools import Answer, Delegate, Handoff, Output
 
 __all__ = ["plain", "raised", "render"]
@@ -63,7 +64,7 @@ def render(value: object) -> Rendered:
     <Success: Output(parts='{"a":null,"b":[1,2]}', usage=None, memory='')>
     """
     if isinstance(value, str):
-        return Success(Output(value or '""'))
+        return Success(Output(_exact(value) or '""'))
     if isinstance(value, Output):
         return Success(value if value.parts else evolve(value, parts='""'))
     if isinstance(value, Handoff | Delegate):
@@ -109,12 +110,17 @@ def plain(value: object, depth: int = 0) -> Json:
     if isinstance(value, Enum):
         return plain(value.value, depth)
     if isinstance(value, str | int):
-        return str(value) if isinstance(value, str) else int(value)
+        return _exact(value) if isinstance(value, str) else int(value)
     if isinstance(value, float):
         return _number(value)
     if depth > DEEPEST:
         raise RecursionError
     return _structure(value, depth + 1)
+
+
+def _exact(text: str) -> str:
+    # Of a subclass (an Enum, marked-up text) its characters, not what its own `__str__` says.
+    return str.__str__(text)
 
 
 def _number(value: float) -> Json:
@@ -125,7 +131,7 @@ def _number(value: float) -> Json:
 
 def _structure(value: Any, depth: int) -> Json:
     if isinstance(value, Mapping):
-        return {_key(key): plain(element, depth) for key, element in value.items()}
+        return _members(value, depth)
     if has(type(value)):
         return {one.name: plain(getattr(value, one.name), depth) for one in attrs_fields(type(value))}
     if is_dataclass(value) and not isinstance(value, type):
@@ -141,6 +147,16 @@ def _structure(value: Any, depth: int) -> Json:
     return _text(value)
 
 
+def _members(value: Mapping[Any, Any], depth: int) -> Json:
+    members: dict[str, Json] = {}
+    for key, element in value.items():
+        name = _key(key)
+        if name in members:
+            raise _FormlessError(f"two keys of a mapping read as {name!r}")
+        members[name] = plain(element, depth)
+    return members
+
+
 def _key(key: object) -> str:
     text = plain(key)
     if isinstance(text, str):
@@ -154,7 +170,7 @@ def _text(value: object) -> str:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, timedelta):
-        return f"PT{value.total_seconds():g}S"
+        return write_duration(value)
     if isinstance(value, UUID | Decimal | PurePath):
         return str(value)
     raise _FormlessError(f"a value of type {type(value).__name__} has no form for a model; return text or plain data")

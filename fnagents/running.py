@@ -1,54 +1,57 @@
-"""The everyday functions: `run`, `run_sync`, `resume`, `as_function`, `output`."""
+"""The everyday functions: `run`, `run_sync`, `resume`, `as_function`, `output`.
+
+Each that takes a context has two overloads, so that a forgotten or wrong context is a type error.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, overload
+
+from typing_extensions import Unpack
 
 from fnagents.agent import Agent, Agents
 from fnagents.agent import agents as all_agents
 from fnagents.drive import drive, interrupt
-from fnagents.errors import AwaitingApproval, RunError
+from fnagents.errors import AwaitingApproval, InvalidOutput, RunError
 from fnagents.items import Item
 from fnagents.models import ModelClient
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.perform import performer
 from fnagents.pipeline import OnRaised
+from fnagents.prose import explain
 from fnagents.runs import Run, start
 
-__all__ = ["as_function", "output", "resume", "run", "run_sync"]
+__all__ = ["StartOptions", "as_function", "output", "resume", "run", "run_sync"]
 
 Ctx = TypeVar("Ctx")
 Out = TypeVar("Out")
 Given: TypeAlias = str | Item | Iterable[Item]
 
 
-def _rooted(given: Agent[Any, Any] | Agents) -> tuple[Agent[Any, Any], Agents]:
-    everyone = all_agents(given)
-    return next(iter(everyone.values())), everyone
+class StartOptions(TypedDict, total=False):
+    """What `run`, `run_sync` and `as_function` take as `start` does, and how exceptions of tools are told."""
+
+    #: the most model calls (None for no limit), 10 by default
+    max_turns: int | None
+    #: the run's id; none is invented
+    id: str
+    #: the server holds the conversation before the input: it goes on from this response
+    previous_response_id: str | None
+    #: the server holds the whole conversation under this id
+    conversation_id: str | None
+    #: told of each exception of a tool: the call and the exception
+    on_raised: OnRaised | None
 
 
 @overload
 async def run(
-    agent: Agent[None, Any] | Agents,
-    input: Given,
-    *,
-    client: ModelClient,
-    max_turns: int | None = 10,
-    id: str = "",
-    on_raised: OnRaised | None = None,
+    agent: Agent[None, Any] | Agents, input: Given, *, client: ModelClient, **options: Unpack[StartOptions]
 ) -> Run: ...
 @overload
 async def run(
-    agent: Agent[Ctx, Any] | Agents,
-    input: Given,
-    *,
-    client: ModelClient,
-    context: Ctx,
-    max_turns: int | None = 10,
-    id: str = "",
-    on_raised: OnRaised | None = None,
+    agent: Agent[Ctx, Any] | Agents, input: Given, *, client: ModelClient, context: Ctx, **options: Unpack[StartOptions]
 ) -> Run: ...
 async def run(
     agent: Agent[Any, Any] | Agents,
@@ -56,45 +59,39 @@ async def run(
     *,
     client: ModelClient,
     context: Any = None,
-    max_turns: int | None = 10,
-    id: str = "",
-    on_raised: OnRaised | None = None,
+    **options: Unpack[StartOptions],
 ) -> Run:
     """Run an agent on an input: `outcome` is `Success(text)`, `Failure(RunError)`, or None when it is paused.
 
     It never raises for what the world did.  `input` is text or items; `agent` may be several agents by name
     (see `agents`), the first of which begins.  `context` is handed to the agent's and the tools' functions.
+    The options are those of `StartOptions`: `max_turns`, `id`, `previous_response_id`, `conversation_id`, `on_raised`.
 
     >>> from fnagents import Agent, run_sync
     >>> from fnagents.testing import scripted
     >>> run_sync(Agent("greeter", "Greet."), "hi", client=scripted("Hello!")).outcome
     <Success: Hello!>
     """
-    root, everyone = _rooted(agent)
-    begun = start(root, input, max_turns=max_turns, id=id)
-    return await drive(everyone, begun, performer(everyone, client, context=context, on_raised=on_raised))
+    everyone = all_agents(agent)
+    begun = start(
+        next(iter(everyone.values())),
+        input,
+        max_turns=options.get("max_turns", 10),
+        id=options.get("id", ""),
+        previous_response_id=options.get("previous_response_id"),
+        conversation_id=options.get("conversation_id"),
+    )
+    perform = performer(everyone, client, context=context, on_raised=options.get("on_raised"))
+    return await drive(everyone, begun, perform)
 
 
 @overload
 def run_sync(
-    agent: Agent[None, Any] | Agents,
-    input: Given,
-    *,
-    client: ModelClient,
-    max_turns: int | None = 10,
-    id: str = "",
-    on_raised: OnRaised | None = None,
+    agent: Agent[None, Any] | Agents, input: Given, *, client: ModelClient, **options: Unpack[StartOptions]
 ) -> Run: ...
 @overload
 def run_sync(
-    agent: Agent[Ctx, Any] | Agents,
-    input: Given,
-    *,
-    client: ModelClient,
-    context: Ctx,
-    max_turns: int | None = 10,
-    id: str = "",
-    on_raised: OnRaised | None = None,
+    agent: Agent[Ctx, Any] | Agents, input: Given, *, client: ModelClient, context: Ctx, **options: Unpack[StartOptions]
 ) -> Run: ...
 def run_sync(
     agent: Agent[Any, Any] | Agents,
@@ -102,15 +99,31 @@ def run_sync(
     *,
     client: ModelClient,
     context: Any = None,
-    max_turns: int | None = 10,
-    id: str = "",
-    on_raised: OnRaised | None = None,
+    **options: Unpack[StartOptions],
 ) -> Run:
-    """As `run`, outside of an event loop."""
-    coroutine = run(agent, input, client=client, context=context, max_turns=max_turns, id=id, on_raised=on_raised)
-    return asyncio.run(coroutine)
+    """As `run`, outside of an event loop; inside of one it is a RuntimeError."""
+    return asyncio.run(run(agent, input, client=client, context=context, **options))
 
 
+@overload
+async def resume(
+    agent: Agent[None, Any] | Agents,
+    run: Run,
+    *,
+    client: ModelClient,
+    interrupted: Literal["rerun", "answer"] = "rerun",
+    on_raised: OnRaised | None = None,
+) -> Run: ...
+@overload
+async def resume(
+    agent: Agent[Ctx, Any] | Agents,
+    run: Run,
+    *,
+    client: ModelClient,
+    context: Ctx,
+    interrupted: Literal["rerun", "answer"] = "rerun",
+    on_raised: OnRaised | None = None,
+) -> Run: ...
 async def resume(
     agent: Agent[Any, Any] | Agents,
     run: Run,
@@ -123,9 +136,10 @@ async def resume(
     """Go on with a run that was paused, loaded, or cut off; one that has ended is given back as it is.
 
     Calls that were under way when the process ended are run again, or with `interrupted="answer"` answered as
-    interrupted, so that nothing is done twice.
+    interrupted, so that nothing is done twice.  A run that names an agent which is not given ends with
+    `Failure(UnknownAgent)`, and can be reopened.
     """
-    _, everyone = _rooted(agent)
+    everyone = all_agents(agent)
     if interrupted == "answer":
         run = interrupt(everyone, run, "the process ended")
     return await drive(everyone, run, performer(everyone, client, context=context, on_raised=on_raised))
@@ -139,16 +153,29 @@ def output(agent: Agent[Any, Out], run: Run) -> Outcome[Out, RunError]:
         case Failure() as failure:
             return failure
         case Success(text):
-            schema = agent.output
-            return Success(text if schema is None else schema.decode(text))  # type: ignore[arg-type]
+            return _decoded(agent, text)
 
 
+def _decoded(agent: Agent[Any, Out], text: str) -> Outcome[Out, RunError]:
+    if agent.output is None:
+        return Success(cast("Out", text))
+    match agent.output.decode(text):
+        case Success(value):
+            return Success(value)
+        case Failure(problem):
+            return Failure(InvalidOutput(explain(problem)))
+
+
+@overload
 def as_function(
-    agent: Agent[Any, Out],
-    *,
-    client: ModelClient,
-    context: Any = None,
-    max_turns: int | None = 10,
+    agent: Agent[None, Out], *, client: ModelClient, **options: Unpack[StartOptions]
+) -> Callable[[Given], Awaitable[Outcome[Out, RunError]]]: ...
+@overload
+def as_function(
+    agent: Agent[Ctx, Out], *, client: ModelClient, context: Ctx, **options: Unpack[StartOptions]
+) -> Callable[[Given], Awaitable[Outcome[Out, RunError]]]: ...
+def as_function(
+    agent: Agent[Any, Out], *, client: ModelClient, context: Any = None, **options: Unpack[StartOptions]
 ) -> Callable[[Given], Awaitable[Outcome[Out, RunError]]]:
     """The agent as a plain async function from an input to its decoded output.
 
@@ -161,8 +188,7 @@ def as_function(
     """
 
     async def function(input: Given) -> Outcome[Out, RunError]:
-        ended = await run(agent, input, client=client, context=context, max_turns=max_turns)
-        return output(agent, ended)
+        return output(agent, await run(agent, input, client=client, context=context, **options))
 
     function.__name__ = function.__qualname__ = agent.name
     return function

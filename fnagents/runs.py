@@ -204,10 +204,14 @@ class Turn(Once):
                 yield item
 
     @property
+    def told(self) -> tuple[Message, ...]:
+        """What the model was told after the outputs: why its final output was refused."""
+        return () if self.refused is None else (Message("user", self.refused.problem),)
+
+    @property
     def items(self) -> tuple[Item, ...]:
         """What this turn added to the conversation: the answer, the outputs, and what the model was told after."""
-        told = () if self.refused is None else (Message("user", self.refused.problem),)
-        return (*self.said, *self.outputs, *told)
+        return (*self.said, *self.outputs, *self.told)
 
     @property
     def usage(self) -> Usage:
@@ -251,6 +255,10 @@ class Run:
         default=Factory(lambda self: _ids(self.input.items), takes_self=True), eq=False, repr=False
     )
     sticky: tuple[Sticky, ...] = field(default=(), eq=False, repr=False)
+    #: the server holds the conversation before `input`: it goes on from this response
+    previous_response_id: str | None = field(default=None, kw_only=True)
+    #: the server holds the whole conversation under this id
+    conversation_id: str | None = field(default=None, kw_only=True)
 
     @property
     def outcome(self) -> Outcome[str, RunError] | None:
@@ -297,14 +305,27 @@ def start(
     *,
     max_turns: int | None = 10,
     id: str = "",
+    previous_response_id: str | None = None,
+    conversation_id: str | None = None,
 ) -> Run:
     """A run that has not begun: pure, no id is invented.
 
-    `max_turns` is the most model calls of the root agent's conversation (None for no limit).
+    `max_turns` is the most model calls of the root agent's conversation (None for no limit).  With
+    `previous_response_id` or `conversation_id` the server holds what was said before, and requests carry only what
+    came after its last reply; giving both is a ValueError.
 
     >>> start("greeter", "hi").items
     (Message(role='user', content='hi', extra=''),)
     """
     if max_turns is not None and max_turns < 0:
         raise ValueError(f"max_turns={max_turns!r} is neither a count of turns nor None")
-    return Run(agent if isinstance(agent, str) else agent.name, Input(as_items(input)), max_turns, id)
+    if previous_response_id is not None and conversation_id is not None:
+        raise ValueError("give previous_response_id or conversation_id: a conversation has one place to be kept")
+    return Run(
+        agent if isinstance(agent, str) else agent.name,
+        Input(as_items(input)),
+        max_turns,
+        id,
+        previous_response_id=previous_response_id,
+        conversation_id=conversation_id,
+    )

@@ -128,7 +128,7 @@ def literal(kind: Any) -> Hook:
 
 
 def fields(build: Callable[[Any, Any], Any]) -> Hook:
-    """The hook of a class, asked about objects only."""
+    """The hook of a class that stands alone, asked about objects only."""
 
     def structure(data: Any, kind: Any) -> Any:
         if data.__class__ is not dict:
@@ -138,11 +138,14 @@ def fields(build: Callable[[Any, Any], Any]) -> Hook:
     return structure
 
 
-def by_tag(table: Mapping[str, tuple[Hook, type]]) -> Hook:
-    """A hook for a union: the tag says which of its classes it is."""
+def by_tag(table: Mapping[Any, tuple[Hook, type]]) -> Hook:
+    """A hook for a union: the tag, taken out of the data, says which class it is; the rest are that class's fields."""
 
     def structure(data: Any, _: Any) -> Any:
-        build, kind = table[_tag(data, table)]
+        tag = data.pop(TAG, None) if data.__class__ is dict else None
+        if tag.__class__ is not str or tag not in table:
+            raise _untagged(data, tag, table)
+        build, kind = table[tag]
         return build(data, kind)
 
     return structure
@@ -150,7 +153,7 @@ def by_tag(table: Mapping[str, tuple[Hook, type]]) -> Hook:
 
 def outcome(made: Converter, kinds: Iterable[Any]) -> Hook:
     """A hook for `Success[T] | Failure[E]`; both are generic, so the type's own arguments say what they hold."""
-    table: dict[str, tuple[type, str, Hook, Any]] = {}
+    table: dict[Any, tuple[type, str, Hook, Any]] = {}
     for kind in kinds:
         (inner,) = get_args(kind)
         case, key = (Success, "value") if get_origin(kind) is Success else (Failure, "error")
@@ -158,7 +161,10 @@ def outcome(made: Converter, kinds: Iterable[Any]) -> Hook:
         table[case.__name__] = (case, key, _placed(build, key) if made.detailed_validation else build, inner)
 
     def structure(data: Any, _: Any) -> Any:
-        case, key, build, inner = table[_tag(data, table)]
+        tag = data.pop(TAG, None) if data.__class__ is dict else None
+        if tag.__class__ is not str or tag not in table:
+            raise _untagged(data, tag, table)
+        case, key, build, inner = table[tag]
         if len(data) != 1 or key not in data:
             raise WrongError(f"expected {key!r} and nothing else")
         return case(build(data[key], inner))
@@ -166,17 +172,11 @@ def outcome(made: Converter, kinds: Iterable[Any]) -> Hook:
     return structure
 
 
-def _tag(data: Any, table: Mapping[str, Any]) -> str:
-    """The tag, taken out of the data, so that the rest are fields."""
+def _untagged(data: Any, tag: Any, table: Mapping[Any, Any]) -> WrongError:
     if data.__class__ is not dict:
-        raise _wrong(_WORDS[dict], data)
-    tag: Any = data.pop(TAG, None)
-    if tag.__class__ is not str:
-        raise WrongError(f"expected {TAG}, the name of what it is")
-    if tag not in table:
-        raise WrongError(f"unknown {TAG} {shortened(repr(tag), 80)}, expected {', '.join(table)}")
-    name: str = tag
-    return name
+        return _wrong(_WORDS[dict], data)
+    found = "nothing" if tag is None else shortened(repr(tag), 80)
+    return WrongError(f"expected {TAG} to be one of {', '.join(table)}, found {found}")
 
 
 # --- arrays --------------------------------------------------------------------------------------------

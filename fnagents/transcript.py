@@ -12,10 +12,12 @@ from attrs import evolve, frozen
 
 from fnagents.agent import Agent, StopAt
 from fnagents.items import Message, Opaque, ToolCall
+from fnagents.jsontext import compact
 from fnagents.models import ModelRequest, Sent
 from fnagents.outcome import Success
 from fnagents.protocol import Listing
-from fnagents.runs import CallState, Run, Turn
+from fnagents.runs import CallState, Input, Run, Turn
+from fnagents.schemas.output import Schema
 from fnagents.tools import Output, Tool
 
 __all__ = [
@@ -99,13 +101,20 @@ def known_tools(agent: Agent[Any, Any], turn: Turn | None) -> Mapping[Identity, 
     return agent.once(_static)
 
 
+def _format(schema: Schema[Any]) -> str:
+    """The schema alone where it is strict, as most are; the whole format otherwise."""
+    if schema.strict:
+        return schema.text
+    return f'{{"type":"json_schema","name":{compact(schema.name)},"schema":{schema.text},"strict":false}}'
+
+
 def _free(agent: Agent[Any, Any]) -> Sent:
     return Sent(
         instructions=agent.instructions if isinstance(agent.instructions, str) else None,
         tools=tuple(known.listing.definition for known in agent.once(_static).values()),
         settings=agent.settings,
         model=agent.model,
-        output_schema=agent.output.text if agent.output is not None else "",
+        output_schema=_format(agent.output) if agent.output is not None else "",
     )
 
 
@@ -133,7 +142,20 @@ def request(agent: Agent[Any, Any], run: Run) -> ModelRequest:
     if turn is not None and turn.prepared is not None and turn.prepared.failure is not None:
         turn = None
     number = len(run.turns) if turn is None else len(run.turns) - 1
+    if run.previous_response_id is not None or run.conversation_id is not None:
+        return _tail(agent, run, turn, number)
     return ModelRequest(agent.name, number, _sent(agent, run, turn), run.input, run.turns[:number])
+
+
+def _tail(agent: Agent[Any, Any], run: Run, turn: Turn | None, number: int) -> ModelRequest:
+    """A request where the server holds the conversation: only what came after its last reply."""
+    last = next((one for one in reversed(run.turns[:number]) if one.response is not None), None)
+    sent = _sent(agent, run, turn)
+    previous, conversation = run.previous_response_id, run.conversation_id
+    if last is None or last.response is None:
+        return ModelRequest(agent.name, number, sent, run.input, (), previous, conversation)
+    previous = None if previous is None else last.response.id
+    return ModelRequest(agent.name, number, sent, Input((*last.outputs, *last.told)), (), previous, conversation)
 
 
 def final_text(turn: Turn) -> str | None:

@@ -12,6 +12,7 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from attrs import define, field
@@ -32,6 +33,7 @@ class _Job:
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[Outcome[Any, BaseException]]
     started: bool = False
+    ended: bool = False
     abandoned: bool = False
 
     def run(self) -> None:
@@ -40,10 +42,8 @@ class _Job:
             outcome = Success(self.work())
         except BaseException as error:  # noqa: BLE001  # StopIteration and the like must not kill a worker
             outcome = Failure(error)
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self.loop.call_soon_threadsafe(self._settle, outcome)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            self.abandoned = True
 
     def _settle(self, outcome: Outcome[Any, BaseException]) -> None:
         if not self.done.done():
@@ -80,7 +80,8 @@ class _Pool:
                 job.started = True
             job.run()
             with self.lock:
-                if job.abandoned:  # another worker was hired in this one's place
+                job.ended = True
+                if job.abandoned:  # another worker may have been hired in this one's place
                     return
                 self.working -= 1
                 self.idle += 1
@@ -89,6 +90,8 @@ class _Pool:
     def abandon(self, job: _Job) -> None:
         """Nobody waits for the job: forget it, or give up the worker that runs it."""
         with self.lock:
+            if job.ended:
+                return
             job.abandoned = True
             if not job.started:
                 self.waiting.remove(job)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import sys
-import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -23,7 +21,7 @@ from fnagents.schemas.constraints import attrs_keywords, constrained, keywords_o
 from fnagents.schemas.docstrings import read_docstring
 from fnagents.schemas.foreign import foreign_form
 from fnagents.schemas.forms import Form
-from fnagents.schemas.plain import NoJsonError, plain, said_of
+from fnagents.schemas.plain import plain, said_of
 
 if TYPE_CHECKING:
     from fnagents.schemas.types import Builder
@@ -132,20 +130,15 @@ def with_default(form: Form, default: Any) -> Form:
 
 def _hints(builder: Builder, kind: type) -> dict[str, Any]:
     try:
-        return typing_extensions.get_type_hints(kind, localns=_Names(builder), include_extras=True)
+        return typing_extensions.get_type_hints(kind, include_extras=True)
+    except NameError:
+        pass  # a name that the class's module lacks; the class may be local to a function
     except Exception as error:  # noqa: BLE001  # an annotation may raise anything
         builder.refuse(kind, f"{type(error).__name__}: {error}")
-
-
-class _Names(dict[str, Any]):
-    """Looks names up where the tool is declared, and only if the class's own module has no such name."""
-
-    def __init__(self, builder: Builder) -> None:
-        super().__init__()
-        self._builder = builder
-
-    def __missing__(self, name: str) -> Any:
-        return self._builder.names()[name]
+    try:
+        return typing_extensions.get_type_hints(kind, localns=dict(builder.scope.local()), include_extras=True)
+    except Exception as error:  # noqa: BLE001
+        builder.refuse(kind, f"{type(error).__name__}: {error}")
 
 
 def _typed_dict(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
@@ -202,5 +195,3 @@ def _dataclass(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
         )
     return fields
 
-
-_ = (sys, typing, NoJsonError)

@@ -121,15 +121,15 @@ def _google_entries(body: list[str]) -> dict[str, str]:
     written = [line for line in body if line.strip()]
     if not written:
         return {}
-    margin = min(len(line) - len(line.lstrip()) for line in written)
-    plain = ["Args:"]
-    for line in body:
+    margin = len(written[0]) - len(written[0].lstrip())
+    entries: list[str] = []
+    for line in written:
         found = _ENTRY.match(line) if len(line) - len(line.lstrip()) <= margin else None
         if found is not None:
-            plain.append(f"    {found[1].lstrip('*')}: {line[found.end() :].strip()}")
-        elif line.strip():
-            plain.append(f"        {line.strip()}")
-    return _said(google.parse("\n".join(plain)).params)
+            entries.append(f"    {found[1].lstrip('*')}: {line[found.end() :].strip()}")
+        elif entries:
+            entries.append(f"        {line.strip()}")
+    return _said(google.parse("\n".join(["Summary.", "", "Args:", *entries])).params) if entries else {}
 
 
 def _said(params: object) -> dict[str, str]:

@@ -28,6 +28,7 @@ from fnagents.schemas.constraints import constrained, keywords_of, text_of
 from fnagents.schemas.formats import BASE64, read_base64, read_date, read_datetime, read_duration, read_time, read_uuid
 from fnagents.schemas.forms import ANYTHING, Form
 from fnagents.schemas.plain import said_of
+from fnagents.schemas.scope import Scope
 
 __all__ = ["Builder", "described"]
 
@@ -67,13 +68,13 @@ def described(form: Form, text: str) -> Form:
 class Builder:
     """Builds the forms of one tool's types, and collects the definitions that they refer to.
 
-    `what` names the tool in errors; `names` is where forward references are looked up.
+    `what` names the tool in errors; `scope` is where forward references are looked up.
     """
 
-    def __init__(self, what: str, names: Callable[[], Mapping[str, Any]] = dict) -> None:
+    def __init__(self, what: str, scope: Scope) -> None:
         self.what = what
         self.parameter = ""
-        self.names = names
+        self.scope = scope
         self.definitions: dict[str, dict[str, Any]] = {}
         self._known: dict[Any, Form] = {}
         self._bound: dict[Any, Any] = {}
@@ -200,17 +201,26 @@ class Builder:
 
     def _variable(self, variable: Any) -> Form:
         if variable in self._bound:
-            return self.form(self._bound[variable])
+            hint, outer = self._bound[variable]
+            # What it stands for is said where the class was named, and means what it means there.
+            return self._under(outer, hint)
         if variable.__constraints__:
             return self.union(variable.__constraints__)
         return self.form(variable.__bound__) if variable.__bound__ is not None else ANYTHING
 
     def _forward(self, text: str) -> Form:
+        hint = self.evaluated(text)
+        if isinstance(hint, type):
+            return self.form(hint)
+        # Anything else may refer to itself, as in `Json = list["Json"] | str`.
+        return self.named(("forward", text), text, lambda: self.form(hint))
+
+    def evaluated(self, text: str) -> Any:
+        """The type that a forward reference, or an annotation that is text, stands for."""
         try:
-            hint = eval(text, dict(self.names()))  # noqa: S307  # an annotation, evaluated as `typing` does
+            return self.scope.evaluate(text)
         except Exception as error:  # noqa: BLE001  # an annotation may raise anything
             self.refuse(text, f"{type(error).__name__}: {error}")
-        return self.named(("forward", text), text, lambda: self.form(hint))
 
     def _alias(self, alias: Any, arguments: tuple[Any, ...]) -> Form:
         bound = dict(zip(alias.__type_params__, arguments, strict=False))
@@ -218,11 +228,15 @@ class Builder:
 
     def within(self, bound: Mapping[Any, Any], hint: Any) -> Form:
         """The form of a type in which type variables stand for other types."""
-        outer, self._bound = self._bound, {**self._bound, **bound}
+        outer = self._bound
+        return self._under({**outer, **{variable: (meant, outer) for variable, meant in bound.items()}}, hint)
+
+    def _under(self, bound: dict[Any, Any], hint: Any) -> Form:
+        before, self._bound = self._bound, bound
         try:
             return self.form(hint)
         finally:
-            self._bound = outer
+            self._bound = before
 
     def named(self, key: Any, name: str, build: Callable[[], Form]) -> Form:
         """The form that stands in `$defs` under a name; it may refer to itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +15,7 @@ class NetworkForbiddenError(AssertionError):
 
 
 @contextmanager
-def no_network(*, loopback: bool = False) -> Iterator[None]:
+def no_network(*, loopback: bool = False) -> Generator[None, None, None]:
     """Inside the block, every connection to an address raises `NetworkForbiddenError`.
 
     With `loopback`, connections to this machine are let through.  It holds for the whole process.

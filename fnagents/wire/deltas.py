@@ -27,13 +27,23 @@ from fnagents.wire.parts import Data
 from fnagents.wire.problems import error_in, model_error
 from fnagents.wire.responses import read_response
 
-__all__ = ["MOST_ITEMS", "Arriving", "Finished", "accumulate", "arrive", "arrived", "finished", "read_event", "read_stream"]
+__all__ = [
+    "MOST_ITEMS",
+    "Arriving",
+    "Finished",
+    "accumulate",
+    "arrive",
+    "arrived",
+    "finished",
+    "read_event",
+    "read_stream",
+]
 
 #: The most items of one response that are kept.
 MOST_ITEMS = 10_000
 #: Terminal events, and the status of the response that they carry.
 _TERMINAL = {f"response.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")}
-_PIECES: Mapping[str, type[TextDelta] | type[ReasoningDelta] | type[ArgumentsDelta]] = {
+_PIECES: Mapping[str, type[TextDelta | ReasoningDelta | ArgumentsDelta]] = {
     "response.output_text.delta": TextDelta,
     "response.refusal.delta": TextDelta,
     "response.reasoning_summary_text.delta": ReasoningDelta,
@@ -91,7 +101,7 @@ def read_event(frame: Frame) -> Outcome[Data, str]:
             return Failure(f"an event is not JSON: {shortened(problem.reason, 200)}; it begins with {begins!r}")
 
 
-def _place(state: Arriving, event: Data, id: object) -> tuple[int, str]:  # noqa: A002  # the field's word for it
+def _place(state: Arriving, event: Data, id: object) -> tuple[int, str]:
     # Where the event's item stands, by its position or, without one, by its id.
     name = id if isinstance(id, str) else ""
     index = event.get("output_index")
@@ -164,10 +174,10 @@ def _malformed(state: Arriving, message: str) -> MalformedResponse:
 
 
 def _conflict(state: Arriving) -> str:
-    finished = [(one.index, one.id) for one in state.done]
-    if len(set(finished)) != len(finished):
+    places = [(one.index, one.id) for one in state.done]
+    if len(set(places)) != len(places):
         return "an item was reported done twice, differently"
-    if missing := [index for index, id in state.begun if (index, id) not in finished]:
+    if missing := [place[0] for place in state.begun if place not in places]:
         return f"the item at position {missing[0]} was begun and never finished"
     return ""
 
@@ -186,9 +196,9 @@ def finished(state: Arriving) -> Outcome[ModelResponse, ModelError]:
 
 
 def arrive(state: Arriving, chunk: bytes) -> tuple[Arriving, list[Delta]]:
-    """The state after one more chunk of bytes, and the deltas in it.
+    r"""The state after one more chunk of bytes, and the deltas in it.
 
-    >>> arrive(Arriving(), b'data: {"type": "response.output_text.delta", "delta": "Hi"}\\n\\n')[1]
+    >>> arrive(Arriving(), b'data: {"type": "response.output_text.delta", "delta": "Hi"}\n\n')[1]
     [TextDelta(text='Hi', index=0)]
     """
     if state.over:

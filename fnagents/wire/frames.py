@@ -67,10 +67,10 @@ def _ended(state: Frames, line: bytes) -> tuple[Frames, Frame | None]:
 
 
 def feed(state: Frames, chunk: bytes) -> tuple[Frames, list[Frame]]:
-    """The state after one more chunk, and the frames that ended in it.
+    r"""The state after one more chunk, and the frames that ended in it.
 
     >>> state, frames = feed(Frames(), b'data: {"a"')
-    >>> feed(state, b': 1}\\n\\n')[1]
+    >>> feed(state, b': 1}\n\n')[1]
     [Frame(event=b'', data=b'{"a": 1}')]
     """
     frames: list[Frame] = []

@@ -72,7 +72,7 @@ def _text_call(kind: str, argument: str) -> Row:
         space = namespace if isinstance(namespace, str) else ""
         return ToolCall(id, name, text, kind, space, rest(data, _call(id, name, text, space)))
 
-    def _call(id: str, name: str, text: str, space: str) -> Data:  # noqa: A002
+    def _call(id: str, name: str, text: str, space: str) -> Data:
         known: Data = {"type": kind, "call_id": id, "name": name, argument: text, "namespace": space}
         return {key: value for key, value in known.items() if value or key in {"name", argument}}
 
@@ -211,4 +211,3 @@ def _row(kind: str) -> Row:
     if row is None:
         raise DeclarationError(f"a call of kind {kind!r} has no form here; the kinds are {', '.join(ROWS)}")
     return row
-

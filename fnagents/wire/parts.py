@@ -37,6 +37,8 @@ Data: TypeAlias = "dict[str, Json]"
 #: The most characters that the API takes as the arguments of a call, and as its output.
 LONGEST_ARGUMENTS = 1_048_576
 LONGEST_OUTPUT = 10_485_760
+#: Room for the count of what was left out.
+_ROOM = 100
 #: How much of arguments that are too long the model sees again.
 _HEAD = 2_000
 
@@ -82,15 +84,16 @@ def bounded_arguments(text: str) -> str:
     >>> bounded_arguments('{"city": "Oslo"}')
     '{"city": "Oslo"}'
     """
-    if len(text) <= LONGEST_ARGUMENTS:
-        return text
-    note = f"these arguments had {len(text)} characters, more than the {LONGEST_ARGUMENTS} that can be sent"
-    return compact({"left_out": note, "began_with": text[:_HEAD]})
+    sent = visible(text)
+    if len(sent) <= LONGEST_ARGUMENTS:
+        return sent
+    note = f"these arguments had {len(sent)} characters, more than the {LONGEST_ARGUMENTS} that can be sent"
+    return compact({"left_out": note, "began_with": sent[:_HEAD]})
 
 
 def bounded_output(text: str) -> str:
     """A tool's text as the API takes it: as it is, or its beginning and the count of what was left out."""
-    return shortened(visible(text), LONGEST_OUTPUT - 100) if len(text) > LONGEST_OUTPUT - 100 else text
+    return shortened(visible(text), LONGEST_OUTPUT - _ROOM)
 
 
 def _text_type(role: str) -> str:
@@ -112,7 +115,11 @@ def _read_file(data: Data) -> File:
     taken = _taken(data, "file_data", "file_url", "file_id", "filename")
     extra = rest(data, {"type": "", **taken})
     return File(
-        taken.get("file_data", ""), taken.get("file_url", ""), taken.get("file_id", ""), taken.get("filename", ""), extra
+        taken.get("file_data", ""),
+        taken.get("file_url", ""),
+        taken.get("file_id", ""),
+        taken.get("filename", ""),
+        extra,
     )
 
 

@@ -22,6 +22,7 @@ __all__ = ["error_in", "model_error"]
 _LONGEST = 1_000
 _TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _TOO_LONG_PHRASES = ("maximum context length", "exceeds the context window")
+_REFUSING = frozenset({0, 400, 413, 422})
 _BUSY = frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down", "too_many_requests"})
 _NO_KEY = frozenset({"invalid_api_key", "authentication_error", "permission_error", "permission_denied"})
 _UNKNOWN = frozenset({"model_not_found", "DeploymentNotFound", "not_found_error", "not_found"})
@@ -67,7 +68,7 @@ def model_error(error: Json, status: int = 0, retry_after: float | None = None) 
     message, codes = _words(error), _codes(error)
     if "insufficient_quota" in codes:
         return BadRequest(message, status or 429)
-    if codes & _TOO_LONG or (status < 429 and any(phrase in message.lower() for phrase in _TOO_LONG_PHRASES)):
+    if codes & _TOO_LONG or (status in _REFUSING and any(phrase in message.lower() for phrase in _TOO_LONG_PHRASES)):
         return ContextTooLong(message)
     if status:
         return _by_status(message, status, retry_after)
@@ -75,15 +76,18 @@ def model_error(error: Json, status: int = 0, retry_after: float | None = None) 
 
 
 def _by_status(message: str, status: int, retry_after: float | None) -> ModelError:
-    if status == 429:
-        return RateLimited(message, retry_after)
-    if status in {401, 403}:
-        return Unauthorized(message, status)
-    if status == 404:
-        return NotFound(message)
-    if status >= 500 or status in {408, 409}:
-        return ServerFailed(message, status, retry_after)
-    return BadRequest(message, status)
+    match status:
+        case 429:
+            return RateLimited(message, retry_after)
+        case 401 | 403:
+            return Unauthorized(message, status)
+        case 404:
+            return NotFound(message)
+        case 408 | 409:
+            return ServerFailed(message, status, retry_after)
+        case _:
+            failing = status in range(500, 600)
+            return ServerFailed(message, status, retry_after) if failing else BadRequest(message, status)
 
 
 def _by_code(message: str, codes: frozenset[str], retry_after: float | None) -> ModelError:

@@ -99,7 +99,9 @@ def read_response(data: Json | bytes) -> Outcome[ModelResponse, ModelError]:
         return Failure(model_error(error_in(data) or "the response failed without saying why"))
     if isinstance(status, str) and status in _UNFINISHED:
         details = data.get("incomplete_details")
-        return Failure(Incomplete(_text(details.get("reason") if isinstance(details, dict) else None) or status, arrived))
+        return Failure(
+            Incomplete(_text(details.get("reason") if isinstance(details, dict) else None) or status, arrived)
+        )
     if not isinstance(output, list):
         return Failure(MalformedResponse("it has no list of output items", arrived))
     return Failure(MalformedResponse(problem, arrived)) if problem else Success(arrived)

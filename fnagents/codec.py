@@ -1,0 +1,313 @@
+"""Runs and events as text: one JSON document each, versioned, read with suspicion.
+
+A run's document is what it began with and its events in canonical order, so loading is folding: an impossible
+state cannot be loaded, and a forged approval fits only the arguments that were checked.
+
+    {"format": "fnagents.run", "version": 1, "definitions": {digest: ...}, "start": {...}, "events": [...]}
+    {"format": "fnagents.event", "version": 1, "definitions": {digest: ...}, "event": {...}}
+
+run.schema.json beside this module describes both.  The text always has a UTF-8 form: unpaired surrogates are
+escaped.  Two that stand side by side without being a pair (a stream may be cut between them) would be read as one
+character; such a text is written in pieces, `{"$type": "Joined", "value": [piece, piece]}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+from attrs import frozen
+
+from fnagents.converting import converter
+from fnagents.documents import Reader, Writer
+from fnagents.folding import events
+from fnagents.jsontext import compact, encodable, read_json, visible
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.prose import shortened
+from fnagents.protocol import Event
+from fnagents.refolding import beginning, refold
+from fnagents.runs import Run
+from fnagents.shapes import TAG, WrongError, located
+
+__all__ = [
+    "LARGEST",
+    "VERSIONS",
+    "CorruptFile",
+    "LoadError",
+    "NewerVersion",
+    "NotAFnagentsFile",
+    "dump_event",
+    "dump_run",
+    "load_event",
+    "load_run",
+    "migrated",
+]
+
+T = TypeVar("T")
+
+#: What each version of the format is, in a line; the last one is written, all are read.
+VERSIONS: Mapping[int, str] = {1: "a run is its start and its events; definitions stand under their digest"}
+NEWEST = max(VERSIONS)
+#: From the data of a version to that of the next.
+MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+#: Longer texts are refused, in characters (or bytes).
+LARGEST = 256 * 2**20
+
+_RUN, _EVENT = "fnagents.run", "fnagents.event"
+_KEYS = {_RUN: ("definitions", "start", "events"), _EVENT: ("definitions", "event")}
+_JOINED = "Joined"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_BESIDE = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
+
+
+# --- why a text could not be read ----------------------------------------------------------------------
+
+
+@frozen
+class NotAFnagentsFile:
+    """It is something else: no JSON, or JSON of another kind."""
+
+    reason: str
+
+    @property
+    def problem(self) -> str:
+        """One line for a person."""
+        return f"not a file of fnagents: {self.reason}"
+
+
+@frozen
+class NewerVersion:
+    """A newer fnagents wrote it."""
+
+    version: int
+    newest: int
+
+    @property
+    def problem(self) -> str:
+        """One line for a person."""
+        return f"written by a newer fnagents: version {self.version}, this one reads up to {self.newest}"
+
+
+@frozen
+class CorruptFile:
+    """It is a file of fnagents, but not a sound one; `where` is the place in the document (`$.events[3].place`)."""
+
+    where: str
+    reason: str
+
+    @property
+    def problem(self) -> str:
+        """One line for a person."""
+        return f"the file is corrupt at {self.where}: {self.reason}"
+
+
+#: Why a text is no run, or no event.
+LoadError: TypeAlias = NotAFnagentsFile | NewerVersion | CorruptFile
+
+
+class _UnreadableError(Exception):
+    """Carries the reason out of the reading functions."""
+
+    def __init__(self, error: LoadError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def _corrupt(where: str, reason: str) -> _UnreadableError:
+    def line(text: str) -> str:
+        return visible(shortened(" ".join(text.split()), 500))
+
+    return _UnreadableError(CorruptFile(line(where), line(reason)))
+
+
+# --- to text -------------------------------------------------------------------------------------------
+
+
+def dump_run(run: Run) -> str:
+    """The run as one JSON document, which always has a UTF-8 form.
+
+    >>> from fnagents.runs import start
+    >>> dump_run(start("greeter", "hi")) == (
+    ...     '{"format":"fnagents.run","version":1,"definitions":{},"start":{"agent":"greeter","input":'
+    ...     '[{"$type":"Message","role":"user","content":"hi"}]},"events":[]}')
+    True
+    """
+    writer = Writer()
+    recorded = [writer.event(event) for event in events(run)]
+    start = converter().unstructure(beginning(run))
+    return _text(_RUN, {"definitions": writer.definitions, "start": start, "events": recorded})
+
+
+def dump_event(event: Event) -> str:
+    """The event as one JSON document, with all that it refers to.
+
+    >>> from fnagents.protocol import Decided
+    >>> load_event(dump_event(Decided(3, "done")))
+    <Success: Decided(turn=3, output='done', failure=None, path=())>
+    """
+    writer = Writer()
+    recorded = writer.event(event)
+    return _text(_EVENT, {"definitions": writer.definitions, "event": recorded})
+
+
+def _text(kind: str, rest: dict[str, Any]) -> str:
+    data = {"format": kind, "version": NEWEST, **rest}
+    text = compact(data)
+    if encodable(text):
+        return text
+    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", compact(_in_pieces(data)))
+
+
+def _in_pieces(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _in_pieces(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_in_pieces(value) for value in data]
+    if isinstance(data, str) and len(pieces := _BESIDE.split(data)) > 1:
+        return {TAG: _JOINED, "value": pieces}
+    return data
+
+
+# --- from text -----------------------------------------------------------------------------------------
+
+
+def load_run(text: str | bytes) -> Outcome[Run, LoadError]:
+    """The run in a document, or why there is none.  Total: any text, any bytes.
+
+    >>> load_run("hello").failure().problem
+    'not a file of fnagents: Expecting value at line 1 column 1 (of 5 characters)'
+    """
+    return _loaded(text, _RUN, _run)
+
+
+def load_event(text: str | bytes) -> Outcome[Event, LoadError]:
+    """The event in a document, or why there is none.  Total: any text, any bytes."""
+    return _loaded(text, _EVENT, _event)
+
+
+def _loaded(text: str | bytes, kind: str, read: Callable[[dict[str, Any], bool], T]) -> Outcome[T, LoadError]:
+    try:
+        known = _decoded(text)
+        try:
+            return Success(read(_data(known, kind), False))
+        except _UnreadableError:
+            raise
+        except Exception:
+            # The fast reader only knows that something is wrong: what it took apart is parsed anew.
+            return Success(read(_data(known, kind), True))
+    except _UnreadableError as unreadable:
+        return Failure(unreadable.error)
+
+
+def _decoded(text: str | bytes) -> str:
+    if len(text) > LARGEST:
+        raise _UnreadableError(NotAFnagentsFile(f"it is larger than {LARGEST // 2**20} MiB"))
+    if isinstance(text, bytes):
+        try:
+            text = text.decode()
+        except UnicodeDecodeError as error:
+            raise _UnreadableError(NotAFnagentsFile(f"byte {error.start} is not UTF-8")) from None
+    return text.removeprefix("\ufeff")
+
+
+def _data(text: str, kind: str) -> dict[str, Any]:
+    """The keys of the document beside its header, of the newest version."""
+    # The parser's own limit bounds the depth; counting brackets first costs more than all the rest.
+    match read_json(text, depth=len(text), surrogates=True):
+        case Failure(error):
+            raise _UnreadableError(NotAFnagentsFile(visible(error.reason)))
+        case Success(data):
+            pass
+    if not isinstance(data, dict) or data.get("format") != kind:
+        raise _UnreadableError(NotAFnagentsFile(f'its "format" is not "{kind}"'))
+    version = data.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _corrupt("$.version", "expected a whole number from 1")
+    if version > NEWEST:
+        raise _UnreadableError(NewerVersion(version, NEWEST))
+    data = migrated(data, version)
+    keys = _KEYS[kind]
+    if odd := set(data).symmetric_difference(("format", "version", *keys)):
+        one = min(odd)
+        raise _corrupt("$", f"unknown key {one!r}" if one in data else f"the key {one!r} is missing")
+    return _restored({key: data[key] for key in keys}, text)
+
+
+def migrated(
+    data: dict[str, Any],
+    version: int,
+    newest: int = NEWEST,
+    migrations: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = MIGRATIONS,
+) -> dict[str, Any]:
+    """The data of a document of this version as the newest version has it.
+
+    >>> migrated({"a": 1}, 1, 3, {1: lambda data: data | {"b": 2}, 2: lambda data: data | {"c": 3}})
+    {'a': 1, 'b': 2, 'c': 3}
+    """
+    for old in range(version, newest):
+        data = migrations[old](data)
+    return data
+
+
+def _restored(data: dict[str, Any], text: str) -> dict[str, Any]:
+    try:
+        restored: dict[str, Any] = _in_one(data) if f'"{_JOINED}"' in text else data
+    except RecursionError:
+        raise _corrupt("$", "it is nested too deep") from None
+    return restored
+
+
+def _in_one(data: Any) -> Any:
+    if isinstance(data, list):
+        return [_in_one(value) for value in data]
+    if not isinstance(data, dict):
+        return data
+    pieces = data.get("value")
+    if data.get(TAG) == _JOINED and isinstance(pieces, list) and all(isinstance(piece, str) for piece in pieces):
+        return "".join(pieces)
+    return {key: _in_one(value) for key, value in data.items()}
+
+
+# --- from data -----------------------------------------------------------------------------------------
+
+
+def _reader(data: dict[str, Any], detailed: bool) -> Reader:
+    definitions = data["definitions"]
+    if not isinstance(definitions, dict):
+        raise _corrupt("$.definitions", "expected an object")
+    try:
+        return Reader(definitions, detailed=detailed)
+    except WrongError as error:
+        raise _corrupt(f"$.definitions{error.place}", str(error)) from None
+
+
+def _at(where: str, read: Callable[[Any], T], data: Any) -> T:
+    try:
+        return read(data)
+    except Exception as error:
+        place, reason = located(error)
+        raise _corrupt(where + place, reason) from None
+
+
+def _run(data: dict[str, Any], detailed: bool) -> Run:
+    reader = _reader(data, detailed)
+    recorded = data["events"]
+    if not isinstance(recorded, list):
+        raise _corrupt("$.events", "expected an array")
+    if detailed:
+        start = _at("$.start", reader.start, data["start"])
+        found = [_at(f"$.events[{index}]", reader.event, one) for index, one in enumerate(recorded)]
+    else:
+        start = reader.start(data["start"])
+        found = [reader.event(one) for one in recorded]
+    match refold(start.run, found):
+        case Success(run):
+            return run
+        case Failure(error):
+            raise _corrupt(f"$.events[{error.index}]", error.reason)
+
+
+def _event(data: dict[str, Any], detailed: bool) -> Event:
+    reader = _reader(data, detailed)
+    return _at("$.event", reader.event, data["event"]) if detailed else reader.event(data["event"])
