@@ -131,11 +131,11 @@ if TYPE_CHECKING:
         load_event,
         load_run,
     )
-    from fnagents.drive import drive, interrupt, lockstep
+    from fnagents.driving import drive, interrupt, lockstep
     from fnagents.invoking import invoke
     from fnagents.perform import Perform, performer
     from fnagents.replays import Divergence, replay
-    from fnagents.running import as_function, output, resume, run, run_sync
+    from fnagents.running import StartOptions, as_function, output, resume, run, run_sync
 
 __all__ = [
     "Agent",
@@ -229,6 +229,7 @@ __all__ = [
     "Schema",
     "Sent",
     "ServerFailed",
+    "StartOptions",
     "StopAt",
     "Success",
     "Text",
@@ -301,15 +302,16 @@ _LAZY = {
     "NewerVersion": "fnagents.codec",
     "NotAFnagentsFile": "fnagents.codec",
     "Perform": "fnagents.perform",
+    "StartOptions": "fnagents.running",
     "as_function": "fnagents.running",
-    "drive": "fnagents.drive",
+    "drive": "fnagents.driving",
     "dump_event": "fnagents.codec",
     "dump_run": "fnagents.codec",
-    "interrupt": "fnagents.drive",
+    "interrupt": "fnagents.driving",
     "invoke": "fnagents.invoking",
     "load_event": "fnagents.codec",
     "load_run": "fnagents.codec",
-    "lockstep": "fnagents.drive",
+    "lockstep": "fnagents.driving",
     "output": "fnagents.running",
     "performer": "fnagents.perform",
     "replay": "fnagents.replays",

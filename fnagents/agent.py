@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -13,7 +13,7 @@ from fnagents.items import Item, ToolCall
 from fnagents.models import ModelSettings, Once
 from fnagents.outcome import Outcome
 from fnagents.schemas.output import Schema, schema
-from fnagents.tools import AgentContext, Allow, CtxIn, Handoff, Output, Tool, ToolSource, Trip
+from fnagents.tools import AgentContext, Allow, CtxIn, Handoff, Output, Tool, ToolSource, Trip, is_tool
 
 __all__ = [
     "Agent",
@@ -76,6 +76,14 @@ def _guardrails(given: Any) -> tuple[InputGuardrail, ...]:
     return tuple(_guardrail(one) for one in given)
 
 
+def _tools(given: Iterable[Tool[..., Any, CtxIn] | ToolSource]) -> tuple[Tool[..., Any, CtxIn] | ToolSource, ...]:
+    return tuple(given)
+
+
+def _handoffs(given: Iterable[Tool[..., Any, CtxIn]]) -> tuple[Tool[..., Any, CtxIn], ...]:
+    return tuple(given)
+
+
 @frozen(eq=False, slots=True)
 class Agent(Once, Generic[CtxIn, Out]):
     """An agent: instructions, tools, and the type of its final output.
@@ -96,8 +104,8 @@ class Agent(Once, Generic[CtxIn, Out]):
     name: str
     instructions: str | Callable[[AgentContext[CtxIn]], str | Awaitable[str]] | None = None
     model: str = field(default="", kw_only=True)
-    tools: tuple[Tool[..., Any, CtxIn] | ToolSource, ...] = field(default=(), converter=tuple, kw_only=True)
-    handoffs: tuple[Tool[..., Any, CtxIn], ...] = field(default=(), converter=tuple, kw_only=True)
+    tools: tuple[Tool[..., Any, CtxIn] | ToolSource, ...] = field(default=(), converter=_tools, kw_only=True)
+    handoffs: tuple[Tool[..., Any, CtxIn], ...] = field(default=(), converter=_handoffs, kw_only=True)
     output_type: type[Out] | Schema[Out] | None = field(default=None, kw_only=True)
     output_retries: int = field(default=1, kw_only=True)
     settings: ModelSettings = field(default=ModelSettings(), kw_only=True)
@@ -136,7 +144,7 @@ def _output(agent: Agent[Any, Any]) -> Schema[Any] | None:
 def _distinct(agent: Agent[Any, Any]) -> None:
     seen: set[tuple[str, str, str]] = set()
     for tool in (*agent.tools, *agent.handoffs):
-        if not isinstance(tool, Tool):
+        if not is_tool(tool):
             if not callable(tool):
                 raise DeclarationError(
                     f"agent {agent.name!r}: {tool!r} is neither a Tool nor a tool source; make it one with tool(...)"
@@ -170,6 +178,6 @@ def agents(*roots: Agent[Any, Any] | Agents) -> Agents:
         if known is not agent:
             raise DeclarationError(f"two different agents are named {agent.name!r}; names are unique in a run")
         for tool in (*agent.tools, *agent.handoffs):
-            if isinstance(tool, Tool):
+            if is_tool(tool):
                 waiting.extend(inner for inner in tool.agents if found.get(inner.name) is not inner)
     return found

@@ -9,8 +9,10 @@ A key is read once, when the client is made, and stands in no run, no repr, no e
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
@@ -140,12 +142,18 @@ def target(
     return Target(name, base, model, Call(str(whole), sent, b"", timeout, stream, key), problem)
 
 
-def _pools(http_client: httpx.AsyncClient | None) -> Pools:
+def _pools(url: str, http_client: httpx.AsyncClient | None) -> Pools:
     import httpx
 
-    context = httpx.create_ssl_context() if http_client is None else True
+    @cache
+    def context() -> ssl.SSLContext:
+        # To load the certificates takes long, so once for all loops, and not at all where they are not needed:
+        # no redirect is followed from http to https.  The bare context trusts nobody.
+        secure = url.startswith("https:")
+        return httpx.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
-    return Pools(lambda: httpx.AsyncClient(verify=context, limits=limits), http_client)
+    return Pools(lambda: httpx.AsyncClient(verify=context(), limits=limits), http_client)
 
 
 def responses_client(
@@ -184,4 +192,4 @@ def responses_client(
         timeout=timeout,
         headers={**named, **{name.lower(): value for name, value in (headers or {}).items()}},
     )
-    return HttpClient(where, encode_request, _RESPONSES, _pools(http_client), now)
+    return HttpClient(where, encode_request, _RESPONSES, _pools(where.call.url, http_client), now)

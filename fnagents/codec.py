@@ -6,14 +6,11 @@ state cannot be loaded, and a forged approval fits only the arguments that were 
     {"format": "fnagents.run", "version": 1, "definitions": {digest: ...}, "start": {...}, "events": [...]}
     {"format": "fnagents.event", "version": 1, "definitions": {digest: ...}, "event": {...}}
 
-run.schema.json beside this module describes both.  The text always has a UTF-8 form: unpaired surrogates are
-escaped.  Two that stand side by side without being a pair (a stream may be cut between them) would be read as one
-character; such a text is written in pieces, `{"$type": "Joined", "value": [piece, piece]}`.
+run.schema.json beside this module describes the first.  The text always has a UTF-8 form (see pieces.py).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,13 +19,14 @@ from attrs import frozen
 from fnagents.converting import converter
 from fnagents.documents import Reader, Writer
 from fnagents.folding import events
-from fnagents.jsontext import compact, encodable, read_json, visible
+from fnagents.jsontext import read_json, visible
 from fnagents.outcome import Failure, Outcome, Success
+from fnagents.pieces import encoded, restored
 from fnagents.prose import shortened
 from fnagents.protocol import Event
 from fnagents.refolding import beginning, refold
 from fnagents.runs import Run
-from fnagents.shapes import TAG, WrongError, located
+from fnagents.shapes import WrongError, located
 
 __all__ = [
     "LARGEST",
@@ -56,9 +54,6 @@ LARGEST = 256 * 2**20
 
 _RUN, _EVENT = "fnagents.run", "fnagents.event"
 _KEYS = {_RUN: ("definitions", "start", "events"), _EVENT: ("definitions", "event")}
-_JOINED = "Joined"
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_BESIDE = re.compile("(?<=[\ud800-\udbff])(?=[\udc00-\udfff])")
 
 
 # --- why a text could not be read ----------------------------------------------------------------------
@@ -152,21 +147,7 @@ def dump_event(event: Event) -> str:
 
 
 def _text(kind: str, rest: dict[str, Any]) -> str:
-    data = {"format": kind, "version": NEWEST, **rest}
-    text = compact(data)
-    if encodable(text):
-        return text
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match.group()):04x}", compact(_in_pieces(data)))
-
-
-def _in_pieces(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _in_pieces(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_in_pieces(value) for value in data]
-    if isinstance(data, str) and len(pieces := _BESIDE.split(data)) > 1:
-        return {TAG: _JOINED, "value": pieces}
-    return data
+    return encoded({"format": kind, "version": NEWEST, **rest})
 
 
 # --- from text -----------------------------------------------------------------------------------------
@@ -193,7 +174,7 @@ def _loaded(text: str | bytes, kind: str, read: Callable[[dict[str, Any], bool],
             return Success(read(_data(known, kind), False))
         except _UnreadableError:
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001  # total: hostile data fails in many ways, and the second reading says which
             # The fast reader only knows that something is wrong: what it took apart is parsed anew.
             return Success(read(_data(known, kind), True))
     except _UnreadableError as unreadable:
@@ -214,15 +195,14 @@ def _decoded(text: str | bytes) -> str:
 def _data(text: str, kind: str) -> dict[str, Any]:
     """The keys of the document beside its header, of the newest version."""
     # The parser's own limit bounds the depth; counting brackets first costs more than all the rest.
-    match read_json(text, depth=len(text), surrogates=True):
-        case Failure(error):
-            raise _UnreadableError(NotAFnagentsFile(visible(error.reason)))
-        case Success(data):
-            pass
-    if not isinstance(data, dict) or data.get("format") != kind:
+    parsed = read_json(text, depth=len(text), surrogates=True)
+    if isinstance(parsed, Failure):
+        raise _UnreadableError(NotAFnagentsFile(visible(parsed.failure().reason)))
+    data: Any = parsed.unwrap()
+    if data.__class__ is not dict or data.get("format") != kind:
         raise _UnreadableError(NotAFnagentsFile(f'its "format" is not "{kind}"'))
     version = data.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if version.__class__ is not int or version < 1:
         raise _corrupt("$.version", "expected a whole number from 1")
     if version > NEWEST:
         raise _UnreadableError(NewerVersion(version, NEWEST))
@@ -231,7 +211,11 @@ def _data(text: str, kind: str) -> dict[str, Any]:
     if odd := set(data).symmetric_difference(("format", "version", *keys)):
         one = min(odd)
         raise _corrupt("$", f"unknown key {one!r}" if one in data else f"the key {one!r} is missing")
-    return _restored({key: data[key] for key in keys}, text)
+    try:
+        rest: dict[str, Any] = restored({key: data[key] for key in keys}, text)
+    except RecursionError:
+        raise _corrupt("$", "it is nested too deep") from None
+    return rest
 
 
 def migrated(
@@ -250,31 +234,12 @@ def migrated(
     return data
 
 
-def _restored(data: dict[str, Any], text: str) -> dict[str, Any]:
-    try:
-        restored: dict[str, Any] = _in_one(data) if f'"{_JOINED}"' in text else data
-    except RecursionError:
-        raise _corrupt("$", "it is nested too deep") from None
-    return restored
-
-
-def _in_one(data: Any) -> Any:
-    if isinstance(data, list):
-        return [_in_one(value) for value in data]
-    if not isinstance(data, dict):
-        return data
-    pieces = data.get("value")
-    if data.get(TAG) == _JOINED and isinstance(pieces, list) and all(isinstance(piece, str) for piece in pieces):
-        return "".join(pieces)
-    return {key: _in_one(value) for key, value in data.items()}
-
-
 # --- from data -----------------------------------------------------------------------------------------
 
 
 def _reader(data: dict[str, Any], detailed: bool) -> Reader:
     definitions = data["definitions"]
-    if not isinstance(definitions, dict):
+    if definitions.__class__ is not dict:
         raise _corrupt("$.definitions", "expected an object")
     try:
         return Reader(definitions, detailed=detailed)
@@ -285,7 +250,7 @@ def _reader(data: dict[str, Any], detailed: bool) -> Reader:
 def _at(where: str, read: Callable[[Any], T], data: Any) -> T:
     try:
         return read(data)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # total, as above
         place, reason = located(error)
         raise _corrupt(where + place, reason) from None
 
@@ -293,7 +258,7 @@ def _at(where: str, read: Callable[[Any], T], data: Any) -> T:
 def _run(data: dict[str, Any], detailed: bool) -> Run:
     reader = _reader(data, detailed)
     recorded = data["events"]
-    if not isinstance(recorded, list):
+    if recorded.__class__ is not list:
         raise _corrupt("$.events", "expected an array")
     if detailed:
         start = _at("$.start", reader.start, data["start"])

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 from cattrs import Converter
-from cattrs.gen import AttributeOverride, make_dict_structure_fn, make_dict_unstructure_fn, override
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from fnagents.errors import AwaitingApproval, ModelError, RunError, ToolError
 from fnagents.items import Item, Part
@@ -25,10 +25,24 @@ from fnagents.models import ModelResponse, ModelSettings, Sent, ToolDefinition, 
 from fnagents.outcome import Failure, Success
 from fnagents.protocol import Checkup, Event, Listing, Verdict
 from fnagents.runs import Run
-from fnagents.shapes import TAG, Hook, by_tag, elements, fields, literal, number, number_as_data, outcome, scalar, text_or
+from fnagents.shapes import (
+    TAG,
+    Hook,
+    by_tag,
+    elements,
+    fields,
+    literal,
+    number,
+    number_as_data,
+    outcome,
+    scalar,
+    text_or,
+)
 from fnagents.tools import Answer
 
 __all__ = ["ALONE", "REFERENCES", "UNIONS", "converter", "members"]
+
+T = TypeVar("T")
 
 #: The unions of a document.
 UNIONS: tuple[Any, ...] = (Event, Item, Part, Answer, ToolError, ModelError, RunError)
@@ -63,15 +77,13 @@ def converter(detailed: bool = False) -> Converter:
     {'requests': 2}
     """
     made = Converter(detailed_validation=detailed, omit_if_default=True, forbid_extra_keys=True)
-    for kind in (str, int, bool):
-        made.register_structure_hook(kind, scalar(kind))
+    for plain in (str, int, bool):
+        made.register_structure_hook(plain, scalar(plain))
     made.register_structure_hook(float, number)
     made.register_unstructure_hook(float, number_as_data)
-    made.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, lambda kind: elements(made, kind))
-    made.register_structure_hook_factory(lambda kind: get_origin(kind) is Literal, literal)
-    made.register_structure_hook_factory(
-        lambda kind: get_origin(kind) in {Union, UnionType}, lambda kind: _union(made, kind)
-    )
+    made.register_structure_hook_factory(_made_of(tuple), _asked(lambda kind: elements(made, kind)))
+    made.register_structure_hook_factory(_made_of(Literal), literal)
+    made.register_structure_hook_factory(_made_of(Union, UnionType), _asked(lambda kind: _union(made, kind)))
     made.register_unstructure_hook(Success, lambda value: {TAG: "Success", "value": made.unstructure(value.unwrap())})
     made.register_unstructure_hook(Failure, lambda value: {TAG: "Failure", "error": made.unstructure(value.failure())})
     attrs.resolve_types(AwaitingApproval, localns=_UPWARDS)
@@ -83,6 +95,15 @@ def converter(detailed: bool = False) -> Converter:
     return made
 
 
+def _asked(factory: Callable[[Any], T]) -> Callable[[Any], T]:
+    """The factory, for checkers that cannot tell which overload of a registration a lambda is for."""
+    return factory
+
+
+def _made_of(*origins: Any) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) in origins
+
+
 def _unsaveable(error: AwaitingApproval) -> Any:
     raise TypeError(f"{type(error).__name__} is no part of a document: save the run that it carries")
 
@@ -90,13 +111,15 @@ def _unsaveable(error: AwaitingApproval) -> Any:
 def _register(made: Converter, kind: type) -> None:
     """Factories for the hooks of a class: a field may be of a class that is registered later."""
     attrs.resolve_types(kind, localns=_UPWARDS)
-    made.register_unstructure_hook_factory(lambda asked: asked is kind, lambda _: _as_data(made, kind))
-    made.register_structure_hook_factory(lambda asked: asked is kind, lambda _: _as_value(made, kind))
+    made.register_unstructure_hook_factory(lambda asked: asked is kind, _asked(lambda _: _as_data(made, kind)))
+    made.register_structure_hook_factory(lambda asked: asked is kind, _asked(lambda _: _as_value(made, kind)))
 
 
 def _as_data(made: Converter, kind: type) -> Callable[[Any], dict[str, Any]]:
-    omitted: dict[str, AttributeOverride] = dict.fromkeys(REFERENCES.get(kind.__name__, ()), override(omit=True))
-    unstructure = make_dict_unstructure_fn(kind, made, _cattrs_omit_if_default=True, **omitted)  # type: ignore[arg-type]
+    omitted: dict[str, Any] = dict.fromkeys(REFERENCES.get(kind.__name__, ()), override(omit=True))
+    unstructure: Callable[[Any], dict[str, Any]] = make_dict_unstructure_fn(
+        kind, made, _cattrs_omit_if_default=True, **omitted
+    )
     if kind not in _in_unions():
         return unstructure
     name = kind.__name__
@@ -104,16 +127,18 @@ def _as_data(made: Converter, kind: type) -> Callable[[Any], dict[str, Any]]:
 
 
 def _as_value(made: Converter, kind: type) -> Hook:
-    resolved = {name: override(struct_hook=lambda value, _: value) for name in REFERENCES.get(kind.__name__, ())}
-    build = make_dict_structure_fn(kind, made, **resolved)  # type: ignore[arg-type]
+    as_it_is = override(struct_hook=lambda value, _: value)
+    resolved: dict[str, Any] = dict.fromkeys(REFERENCES.get(kind.__name__, ()), as_it_is)
+    make: Any = make_dict_structure_fn
+    build: Hook = make(kind, made, **resolved)
     # Who reads a tag has seen that it is an object.
     return build if kind in _in_unions() else fields(build)
 
 
 def _union(made: Converter, kind: Any) -> Hook:
     """A union is one of: an outcome, text or parts, classes that carry a tag, one class or scalar; None beside it."""
-    given = get_args(kind)
-    some = tuple(one for one in given if one is not type(None))
+    given: tuple[Any, ...] = get_args(kind)
+    some = [one for one in given if one is not type(None)]
     if any(get_origin(one) is Success for one in some):
         build = outcome(made, some)
     elif str in some and len(some) > 1:

@@ -144,6 +144,8 @@ def _tool(
     named = check_name(name) if name is not None else derived_name(function)
     what = f"tool {named!r}"
     _refuse_odd(function, what)
+    if docstring_style not in (None, *get_args(Style)):
+        raise DeclarationError(f"{what}: docstring_style={docstring_style!r} is none of {', '.join(get_args(Style))}")
     said = read_signature(
         function, what=what, is_context=_is_context, style=docstring_style, use_docstring=use_docstring
     )

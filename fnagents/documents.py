@@ -68,10 +68,10 @@ class Writer:
     (64, ['Be brief.'])
     """
 
-    definitions: dict[str, Any] = field(factory=dict)
-    _known: dict[Any, str] = field(factory=dict)
+    definitions: dict[str, Any] = field(factory=dict[str, Any])
+    _known: dict[Any, str] = field(factory=dict[Any, str])
     #: by identity: turns share what they were told, and hashing all of it each time would cost the most
-    _sent: dict[int, tuple[Sent, str]] = field(factory=dict)
+    _sent: dict[int, tuple[Sent, str]] = field(factory=dict[int, tuple[Sent, str]])
 
     def event(self, event: Event) -> dict[str, Any]:
         """The event as data that is the caller's own."""
@@ -167,7 +167,7 @@ class Reader:
     def _resolve(self, data: dict[str, Any], name: str, make: Callable[[Any], Any]) -> None:
         try:
             data[name] = self._defined(data[name], make)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # whatever it was, it was in the definition
             place, reason = located(error)
             raise WrongError(f"in its definition{' at $' + place if place else ''}: {reason}", f".{name}") from None
 

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from fnagents.agent import agents
-from fnagents.drive import drive
+from fnagents.driving import drive
 from fnagents.errors import NestedFailed, ToolError, ToolRejected, UnknownTool
 from fnagents.items import ToolCall
 from fnagents.jsontext import compact
 from fnagents.models import ModelClient
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.perform import performer
-from fnagents.pipeline import Calling, Flag, check_call, run_call, settled
+from fnagents.pipeline import CAUGHT, Calling, Flag, check_call, pass_cancellation, run_call, run_extract
 from fnagents.prose import explain
 from fnagents.protocol import Checked
-from fnagents.rendering import render
 from fnagents.runs import Run, start
 from fnagents.tools import Delegate, Handoff, Output, Tool, ToolContext
+from fnagents.world import enabled
 
 __all__ = ["invoke"]
 
@@ -52,9 +52,12 @@ async def invoke(
     text = arguments if isinstance(arguments, str) else compact(dict(arguments))
     calling = _calling(tool, text, context)
     if tool.is_enabled is not True:
-        enabled = tool.is_enabled
-        if isinstance(enabled, bool) or not await settled(enabled(calling.context)):
-            return Failure(UnknownTool(tool.name))
+        try:
+            if not await enabled(tool, calling.context):
+                return Failure(UnknownTool(tool.name))
+        except CAUGHT as error:
+            pass_cancellation(error)
+            return Failure(calling.report(error))
     digest = ""
     if tool.needs_approval is not False:
         match (await check_call(calling)).outcome:
@@ -91,11 +94,11 @@ async def _delegated(calling: Calling, delegate: Delegate, client: ModelClient |
         return Failure(NestedFailed("it is paused: a call in it waits for approval"))
     if isinstance(child.outcome, Failure):
         return Failure(NestedFailed(explain(child.outcome.failure())))
-    text = child.outcome.unwrap()
-    if not delegate.extract or calling.tool.extract is None:
-        return Success(Output(text))
-    match render(await settled(calling.tool.extract(calling.context, child))):
-        case Success(answer) if isinstance(answer, Output):
+    if not delegate.extract:
+        return Success(Output(child.outcome.unwrap()))
+    match (await run_extract(calling, child)).outcome:
+        case Success(answer):
+            assert isinstance(answer, Output)  # an extractor gives nothing else
             return Success(answer)
-        case _:
-            return Failure(NestedFailed("its output could not be extracted"))
+        case Failure() as failure:
+            return failure

@@ -179,6 +179,10 @@ def as_items(input: str | Item | Iterable[Item]) -> tuple[Item, ...]:
         return (input,)
     items = tuple(input)
     for index, item in enumerate(items):
-        if not isinstance(item, Item):
-            raise TypeError(f"input[{index}] is a {type(item).__name__}, not an item such as Message('user', ...)")
+        _check_item(item, index)
     return items
+
+
+def _check_item(item: object, index: int) -> None:
+    if not isinstance(item, Item):
+        raise TypeError(f"input[{index}] is a {type(item).__name__}, not an item such as Message('user', ...)")

@@ -20,24 +20,30 @@ from typing import Any, TypeAlias
 
 from attrs import define, field, frozen
 
-from fnagents.errors import ToolError, ToolRejected, ToolTimedOut, UnrenderableOutput
+from fnagents.errors import NestedFailed, ToolError, ToolRejected, ToolTimedOut, UnrenderableOutput
 from fnagents.items import ToolCall
 from fnagents.jsontext import canonical, digest
 from fnagents.outcome import Failure, Outcome, Success
+from fnagents.prose import explain
 from fnagents.protocol import Checked, Checkup, Returned, Verdict
 from fnagents.rendering import raised, render
+from fnagents.runs import Run
 from fnagents.schemas.arguments import Arguments
 from fnagents.tools import Allow, Answer, Fatal, Handoff, Output, Reject, Tool, ToolContext, Trip
 from fnagents.workers import InThread, in_thread
 
 __all__ = [
+    "CAUGHT",
     "Calling",
     "Flag",
     "OnRaised",
     "arguments_digest",
     "check_call",
+    "drop",
     "failed",
+    "pass_cancellation",
     "run_call",
+    "run_extract",
     "settled",
     "verdict_of",
 ]
@@ -47,6 +53,10 @@ OnRaised: TypeAlias = Callable[[ToolCall, BaseException], None]
 
 #: Steps of the event loop that a cancelled function has for cleaning up before it counts as still running.
 _STEPS_TO_STOP = 3
+
+#: What foreign code may raise and the run goes on; KeyboardInterrupt and SystemExit pass through.
+#: A CancelledError that nobody asked for is an error like any other, see `pass_cancellation`.
+CAUGHT = (Exception, asyncio.CancelledError)
 
 _log = logging.getLogger("fnagents.tools")
 # A library is silent unless its user configures logging: what failed is in the run.
@@ -95,10 +105,11 @@ def arguments_digest(agent: str, tool: Tool[..., Any, Any], arguments: Arguments
     return digest(canonical([agent, tool.kind, tool.namespace, tool.name, arguments.text]))
 
 
-def _own_cancellation() -> bool:
-    """Whether a CancelledError came from inside: nobody has asked for this task to be cancelled."""
+def pass_cancellation(error: BaseException) -> None:
+    """Raise the error again if it is a cancellation that the caller asked for, and not foreign code's own."""
     task = asyncio.current_task()
-    return task is None or task.cancelling() == 0
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
 
 
 # --- reading and checking ------------------------------------------------------------------------------
@@ -123,11 +134,8 @@ async def check_call(calling: Calling) -> Checked:
     rule = calling.tool.needs_approval
     try:
         needed = rule if isinstance(rule, bool) else await settled(rule(calling.context, arguments.values)) is not False
-    except asyncio.CancelledError as error:
-        if not _own_cancellation():
-            raise
-        return await _checked_failure(calling, calling.report(error))
-    except Exception as error:  # noqa: BLE001  # a predicate may raise anything
+    except CAUGHT as error:
+        pass_cancellation(error)
         return await _checked_failure(calling, calling.report(error))
     name = arguments_digest(calling.context.agent, calling.tool, arguments)
     checkup = Checkup(arguments.text, name, needed, digest(calling.tool.definition_text))
@@ -149,12 +157,8 @@ async def _on_error(calling: Calling, error: ToolError) -> tuple[str, bool]:
         return "", False
     try:
         said = await settled(rule(calling.context, error))
-    except asyncio.CancelledError as cancelled:
-        if not _own_cancellation():
-            raise
-        calling.report(cancelled)
-        return "", False
-    except Exception as problem:  # noqa: BLE001  # the explanation of the first error stands
+    except CAUGHT as problem:  # the explanation of the first error stands
+        pass_cancellation(problem)
         calling.report(problem)
         return "", False
     return ("", True) if isinstance(said, Fatal) else (said if isinstance(said, str) else "", False)
@@ -225,12 +229,8 @@ async def verdict_of(ask: Callable[[], Any], report: Callable[[BaseException], o
     """What a guardrail says; one that raises, or says anything else, trips: a guard that fails lets nothing through."""
     try:
         verdict = await settled(ask())
-    except asyncio.CancelledError as error:
-        if not _own_cancellation():
-            raise
-        report(error)
-        return Trip("the guardrail raised CancelledError")
-    except Exception as error:  # noqa: BLE001  # a guardrail may raise anything
+    except CAUGHT as error:
+        pass_cancellation(error)
         report(error)
         return Trip(f"the guardrail raised {type(error).__name__}")
     if isinstance(verdict, Allow | Reject | Trip):
@@ -263,18 +263,15 @@ async def _attempted(calling: Calling, arguments: Arguments) -> Outcome[Answer, 
         else:
             done = await calling.in_thread(partial(function, calling.context, arguments.given))
             if isinstance(done, Failure):
-                raise done.failure()
+                raise done.failure()  # noqa: TRY301  # as if the function had been called here
             value = done.unwrap()
         if inspect.isawaitable(value):
             value = await value
         return render(value)
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except asyncio.CancelledError as error:
-        if not _own_cancellation():
-            raise
-        return Failure(calling.report(error))
-    except BaseException as error:  # noqa: BLE001  # nothing that a tool raises may end the run
+    except BaseException as error:  # noqa: BLE001  # nothing else that a tool raises may end the run
+        pass_cancellation(error)
         return Failure(calling.report(error))
 
 
@@ -283,7 +280,7 @@ async def _limited(
 ) -> Outcome[Answer, ToolError]:
     """The attempt's outcome, or `ToolTimedOut`; one that will not be cancelled is left behind."""
     task = asyncio.ensure_future(attempt)
-    task.add_done_callback(_drop)
+    task.add_done_callback(drop)
     try:
         await asyncio.wait((task,), timeout=limit)
     except asyncio.CancelledError:
@@ -300,7 +297,28 @@ async def _limited(
     return Failure(ToolTimedOut(limit, running=not (on_loop and task.done())))
 
 
-def _drop(task: asyncio.Future[Any]) -> None:
+async def run_extract(calling: Calling, child: Run) -> Returned:
+    """The nested run has ended: the tool's extractor makes the call's output of it, once, and only of a success."""
+    extract = calling.tool.extract
+    if extract is None:
+        return await failed(calling, UnrenderableOutput(f"the tool {calling.tool.name} has no extractor"))
+    if isinstance(child.outcome, Failure):
+        return await failed(calling, NestedFailed(explain(child.outcome.failure())))
+    try:
+        outcome = render(await settled(extract(calling.context, child)))
+    except CAUGHT as error:
+        pass_cancellation(error)
+        return await failed(calling, calling.report(error))
+    match outcome:
+        case Failure(problem):
+            return await failed(calling, problem)
+        case Success(answer) if isinstance(answer, Output):
+            return Returned(calling.context.place, outcome, path=calling.context.path)
+        case _:
+            return await failed(calling, UnrenderableOutput("an extractor can neither hand over nor delegate"))
+
+
+def drop(task: asyncio.Future[Any]) -> None:
     """Take the late result, so that nobody complains that it was never looked at."""
     if not task.cancelled():
         task.exception()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from attrs import field, frozen
 
@@ -103,7 +103,7 @@ def replay(agents: Agent[Any, Any] | Agents | Iterable[Agent[Any, Any]], run: Ru
     >>> replay(Agent("a", "Say hello."), run).failure().cause
     'instructions'
     """
-    known = reached(agents) if isinstance(agents, Agent | Mapping) else reached(*agents)
+    known = reached(*_roots(agents))
     waiting: _Waiting = {}
     for index, event in enumerate(events(run)):
         waiting.setdefault(_spot(event), deque()).append((index, event))
@@ -118,6 +118,12 @@ def replay(agents: Agent[Any, Any] | Agents | Iterable[Agent[Any, Any]], run: Ru
                 return Failure(divergence)
             again = _folded(again, waiting, _spot(event))
     return Success(again)
+
+
+def _roots(given: Agent[Any, Any] | Agents | Iterable[Agent[Any, Any]]) -> Iterable[Agent[Any, Any]]:
+    if isinstance(given, Agent):
+        return (given,)
+    return cast("Agents", given).values() if isinstance(given, Mapping) else given
 
 
 # --- matching ------------------------------------------------------------------------------------------
@@ -212,10 +218,9 @@ def _of_tools(recorded: tuple[ToolDefinition, ...], today: tuple[ToolDefinition,
 def _of_end(known: Agents, effect: Finish, event: Event) -> tuple[Cause, str, str] | None:
     """A failure that is planned passes through, and so does text that no output type decodes."""
     recorded = event.outcome if isinstance(event, Finished) else None
-    match effect.outcome:
-        case Failure(error):
-            same = isinstance(recorded, Failure) and type(recorded.failure()) is type(error)
-        case Success(text):
-            plain = isinstance(recorded, Success) and known[effect.agent].output is None
-            same = not plain or recorded == Success(text)
-    return None if same else ("missing effect", repr(recorded), repr(effect.outcome))
+    planned = effect.outcome
+    if isinstance(planned, Failure):
+        same = isinstance(recorded, Failure) and type(recorded.failure()) is type(planned.failure())
+    else:
+        same = not isinstance(recorded, Success) or known[effect.agent].output is not None or recorded == planned
+    return None if same else ("missing effect", repr(recorded), repr(planned))

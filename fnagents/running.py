@@ -13,7 +13,7 @@ from typing_extensions import Unpack
 
 from fnagents.agent import Agent, Agents
 from fnagents.agent import agents as all_agents
-from fnagents.drive import drive, interrupt
+from fnagents.driving import drive, interrupt
 from fnagents.errors import AwaitingApproval, InvalidOutput, RunError
 from fnagents.items import Item
 from fnagents.models import ModelClient

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias
 
 from attrs import Factory, field, frozen
-from typing_extensions import TypeVar
+from typing_extensions import TypeIs, TypeVar
 
 from fnagents.errors import DeclarationError, ToolError
 from fnagents.items import Item, Part, as_items, text_of
@@ -46,6 +46,7 @@ __all__ = [
     "Trip",
     "check_name",
     "fatal",
+    "is_tool",
 ]
 
 P = ParamSpec("P")
@@ -337,3 +338,8 @@ class Tool(Generic[P, R, CtxIn]):
     def told(self) -> ToolDefinition:
         """What is sent to the model, as a value of a request."""
         return ToolDefinition(self.name, self.definition_text, self.namespace, self.kind)
+
+
+def is_tool(value: object) -> TypeIs[Tool[..., Any, Any]]:
+    """Whether a value is a tool and not a tool source; type checkers lose a tool's parameters in `isinstance`."""
+    return isinstance(value, Tool)

@@ -18,7 +18,7 @@ from fnagents.outcome import Success
 from fnagents.protocol import Listing
 from fnagents.runs import CallState, Input, Run, Turn
 from fnagents.schemas.output import Schema
-from fnagents.tools import Output, Tool
+from fnagents.tools import Output, Tool, is_tool
 
 __all__ = [
     "Known",
@@ -69,13 +69,13 @@ def is_dynamic(agent: Agent[Any, Any]) -> bool:
 
 def _is_dynamic(agent: Agent[Any, Any]) -> bool:
     return callable(agent.instructions) or any(
-        not isinstance(tool, Tool) or not isinstance(tool.is_enabled, bool) for tool in (*agent.tools, *agent.handoffs)
+        not is_tool(tool) or not isinstance(tool.is_enabled, bool) for tool in (*agent.tools, *agent.handoffs)
     )
 
 
 def _static(agent: Agent[Any, Any]) -> dict[Identity, Known]:
     return _known(
-        tuple(listing(tool) for tool in agent.tools if isinstance(tool, Tool) and tool.is_enabled is True),
+        tuple(listing(tool) for tool in agent.tools if is_tool(tool) and tool.is_enabled is True),
         tuple(listing(tool) for tool in agent.handoffs if tool.is_enabled is True),
     )
 

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from attrs import define, field
+from attrs import Factory, define, field
 
 from fnagents.outcome import Failure, Outcome, Success
 
@@ -53,7 +53,7 @@ class _Job:
 @define(eq=False)
 class _Pool:
     lock: threading.Condition = field(factory=threading.Condition)
-    waiting: deque[_Job] = field(factory=deque)
+    waiting: deque[_Job] = Factory(deque[_Job])
     idle: int = 0
     working: int = 0
 

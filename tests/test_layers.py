@@ -17,8 +17,8 @@ FLOORS = [
     ["outcome", "errors", "prose", "jsontext", "items"],
     ["schemas", "models", "tools", "agent", "protocol", "runs"],
     ["define", "rendering", "transcript", "planning", "folding", "core", "decisions"],
-    ["shapes", "converting", "codec", "wire", "replays"],
-    ["workers", "pipeline", "perform", "drive", "running", "invoking", "http", "clients"],
+    ["shapes", "converting", "pieces", "documents", "refolding", "codec", "wire", "replays"],
+    ["workers", "pipeline", "world", "asking", "perform", "driving", "running", "invoking", "http", "clients"],
     ["testing"],
 ]
 ORDER = [name for floor in FLOORS for name in floor]

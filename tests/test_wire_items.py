@@ -68,7 +68,12 @@ AS_SENT = [
     {"role": "user", "content": 5},
     {"role": "user", "content": ["text"]},
     {"type": "reasoning", "id": "rs_1", "summary": []},
-    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "thus"}], "encrypted_content": "e"},
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "thus"}],
+        "encrypted_content": "e",
+    },
     {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "thus", "more": 1}]},
     {"type": "reasoning", "id": "rs_1", "content": [{"type": "reasoning_text", "text": "hm"}]},
     {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": None}},

@@ -61,7 +61,7 @@ def test_every_setting_goes_to_its_place():
     assert settings(
         temperature=0.0,
         top_p=1.0,
-        max_output_tokens=9,
+        max_output_tokens=16,
         tool_choice="none",
         truncation="auto",
         store=False,
@@ -83,7 +83,7 @@ def test_every_setting_goes_to_its_place():
     ) == {
         "temperature": 0.0,
         "top_p": 1.0,
-        "max_output_tokens": 9,
+        "max_output_tokens": 16,
         "tool_choice": "none",
         "truncation": "auto",
         "store": False,

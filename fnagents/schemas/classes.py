@@ -98,6 +98,8 @@ def _fields_of(kind: type) -> _Fields | None:
 
 def _object(builder: Builder, kind: type, arguments: tuple[Any, ...], read: _Fields) -> Form:
     fields = read(kind, _hints(builder, kind))
+    if read in (_attrs, _dataclass) and {field.key for field in fields} != _taken(kind):
+        builder.refuse(kind, "its constructor takes other things than its fields")
     bound = dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=False))
     told = read_docstring(_doc(kind))
     members: list[forms.Member] = []
@@ -116,6 +118,11 @@ def _object(builder: Builder, kind: type, arguments: tuple[Any, ...], read: _Fie
         members.append((field.key, field.key, form, field.required))
     made = forms.object_form(members, kind, hashable=hashable)
     return Form({"description": told.description, **made.schema}, made.decode, hashable) if told.description else made
+
+
+def _taken(kind: Any) -> set[str]:
+    code = kind.__init__.__code__
+    return set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
 
 
 def with_default(form: Form, default: Any) -> Form:

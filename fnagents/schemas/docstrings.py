@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
 
@@ -132,9 +132,9 @@ def _google_entries(body: list[str]) -> dict[str, str]:
     return _said(google.parse("\n".join(["Summary.", "", "Args:", *entries])).params) if entries else {}
 
 
-def _said(params: object) -> dict[str, str]:
+def _said(params: list[Any]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for one in params:  # type: ignore[attr-defined]
+    for one in params:
         if one.description and one.description.strip():
             for name in one.arg_name.split(","):
                 found.setdefault(name.strip().strip("`").lstrip("*\\"), one.description.strip())
@@ -174,16 +174,17 @@ def _sphinx(lines: list[str]) -> Docstring:
     from docstring_parser import rest
 
     start = next((number for number, line in enumerate(lines) if _is_field(line)), len(lines))
-    body = [_plain_field(line) for line in lines[start:]]
-    entries = _said(rest.parse("\n".join(body)).params) if body else {}
-    return Docstring(_prose(lines[:start]), entries)
-
-
-def _plain_field(line: str) -> str:
-    found = _SPHINX.match(line)
-    if found is None or found["word"].lower() not in _SPHINX_PARAMETERS or not found["what"]:
-        return line.replace("@", ":", 1) if _is_field(line) else line
-    return f":param {found['what'].split()[-1].lstrip('*')}:{line[found.end() :]}"
+    fields: list[str] = []
+    wanted = False
+    for line in lines[start:]:
+        found = _SPHINX.match(line)
+        if found is not None and _is_field(line):
+            wanted = found["word"].lower() in _SPHINX_PARAMETERS and bool(found["what"])
+            if wanted:
+                fields.append(f":param {found['what'].split()[-1].lstrip('*')}: {line[found.end() :].strip()}")
+        elif wanted:
+            fields.append(f"    {line.strip()}")
+    return Docstring(_prose(lines[:start]), _said(rest.parse("\n".join(fields)).params))
 
 
 _READ = {"google": _google, "numpy": _numpy, "sphinx": _sphinx}

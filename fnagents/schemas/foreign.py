@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["foreign_form"]
 
+#: What models and types of pydantic have, and its dataclasses.
+_PYDANTIC = ("__get_pydantic_core_schema__", "__pydantic_validator__")
+
 
 def foreign_form(builder: Builder, kind: type, arguments: tuple[Any, ...]) -> Form | None:
     """The form of a model of pydantic or msgspec, or None for any other class."""
     hint = kind[arguments] if arguments and hasattr(kind, "__class_getitem__") else kind  # type: ignore[index]
-    if hasattr(kind, "__get_pydantic_core_schema__") and "pydantic" in sys.modules:
+    if "pydantic" in sys.modules and any(hasattr(kind, mark) for mark in _PYDANTIC):
         return builder.named(("foreign", hint), hint.__name__, lambda: _pydantic(builder, hint))
     if hasattr(kind, "__struct_fields__") and "msgspec" in sys.modules:
         return builder.named(("foreign", hint), kind.__name__, lambda: _msgspec(builder, hint))

@@ -26,6 +26,7 @@ __all__ = [
     "Form",
     "Member",
     "MismatchError",
+    "SCALARS",
     "array_form",
     "choice_form",
     "map_form",
@@ -104,7 +105,8 @@ def _anything(value: Any) -> Any:
 
 ANYTHING = Form({}, _anything, hashable=False)
 
-_SCALARS = {
+#: The scalars of JSON.
+SCALARS: dict[type, Form] = {
     type(None): Form({"type": "null"}, _null),
     bool: Form({"type": "boolean"}, _boolean),
     int: Form({"type": "integer"}, _integer),
@@ -119,7 +121,7 @@ def scalar(kind: object) -> Form | None:
     >>> scalar(int).decode(5.0)
     5
     """
-    return _SCALARS.get(kind) if isinstance(kind, type) else None
+    return SCALARS.get(kind) if isinstance(kind, type) else None
 
 
 def text_form(read: Callable[[str], Any], **keywords: Any) -> Form:
@@ -235,7 +237,7 @@ def union_form(branches: Sequence[Form]) -> Form:
 
     A JSON number that is an integer goes to a plain `int` and any other to a plain `float`, if the union has both.
     """
-    others = [branch for branch in branches if branch is not _SCALARS[type(None)]]
+    others = [branch for branch in branches if branch is not SCALARS[type(None)]]
     hashable = all(branch.hashable for branch in branches)
     schema = {"anyOf": [branch.schema for branch in branches]}
     if len(others) == 1 and len(branches) == 2:
@@ -245,7 +247,7 @@ def union_form(branches: Sequence[Form]) -> Form:
             return None if value is None else decode_some(value)
 
         return Form(schema, decode_optional, hashable)
-    exact = {kind: _SCALARS[kind].decode for kind in (int, float) if _SCALARS[kind] in branches}
+    exact = {kind: SCALARS[kind].decode for kind in (int, float) if SCALARS[kind] in branches}
     decoders = tuple(branch.decode for branch in branches)
 
     def decode(value: Any) -> Any:

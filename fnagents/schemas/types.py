@@ -53,7 +53,8 @@ _MAPS: dict[Any, Callable[[dict[Any, Any]], Any]] = {
 #: An integer as a key of an object, in the one way that it is written.
 _INTEGER_KEY = r"^(?:0|-?[1-9][0-9]*)$"
 #: What a set can hold of anything.
-_ANY_SCALAR = forms.union_form([forms._SCALARS[kind] for kind in (str, bool, int, float, type(None))])
+_ANY_SCALAR = forms.union_form([forms.SCALARS[kind] for kind in (str, bool, int, float, type(None))])
+_BUILDING_BLOCKS[collections_abc.Hashable] = _ANY_SCALAR
 _WRAPPERS: tuple[Any, ...] = (
     typing.Required, typing.NotRequired, typing_extensions.Required, typing_extensions.NotRequired,
     typing_extensions.ReadOnly, typing.Final, typing.ClassVar,
@@ -118,7 +119,7 @@ class Builder:
             return self._literal(hint, arguments)
         if origin in _WRAPPERS:
             return self.form(arguments[0])
-        if origin is tuple:
+        if origin is tuple and hint is not typing.Tuple:  # noqa: UP006  # the bare one is any tuple
             return self._tuple(arguments)
         collection = self._collection(hint, origin, arguments)
         if collection is not None:
@@ -205,7 +206,8 @@ class Builder:
             # What it stands for is said where the class was named, and means what it means there.
             return self._under(outer, hint)
         if variable.__constraints__:
-            return self.union(variable.__constraints__)
+            # Text before bytes, whatever the order: bytes are text in base64.
+            return self.union(sorted(variable.__constraints__, key=lambda one: one not in forms.SCALARS))
         return self.form(variable.__bound__) if variable.__bound__ is not None else ANYTHING
 
     def _forward(self, text: str) -> Form:
@@ -266,7 +268,9 @@ class Builder:
         from fnagents.schemas.classes import class_form
 
         if kind is tuple:
-            return forms.array_form(ANYTHING, tuple, hashable=True)
+            return forms.array_form(ANYTHING, tuple, hashable=False)
+        if kind.__name__ == "PathLike":
+            return _BUILDING_BLOCKS[Path]
         bare = self._collection(kind, kind, arguments)
         if bare is not None:
             return bare

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
-from attrs import define, field
+from attrs import Factory, define
 
 from fnagents.errors import ModelError
 from fnagents.items import Item, Message
@@ -51,7 +51,7 @@ class Scripted:
     """A model client that gives its replies in order; `requests` are the requests that it was asked."""
 
     replies: tuple[Reply, ...]
-    requests: list[ModelRequest] = field(factory=list)
+    requests: list[ModelRequest] = Factory(list[ModelRequest])
 
     async def __call__(self, request: ModelRequest, emit: Emit) -> Outcome[ModelResponse, ModelError]:  # noqa: ARG002
         """The next reply; raises AssertionError when there is none."""
@@ -74,6 +74,7 @@ class Scripted:
 def scripted(*replies: Reply) -> Scripted:
     """A model client that gives these replies, one a request.
 
+    >>> from fnagents import ToolCall
     >>> client = scripted(ToolCall("c1", "add", '{"a": 1}'), "done")
     >>> client.assert_complete()
     Traceback (most recent call last):

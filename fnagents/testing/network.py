@@ -21,8 +21,8 @@ def no_network(*, loopback: bool = False) -> Generator[None, None, None]:
     With `loopback`, connections to this machine are let through.  It holds for the whole process.
 
     >>> import socket
-    >>> with no_network():
-    ...     socket.create_connection(("192.0.2.1", 80))
+    >>> with no_network(), socket.socket() as connection:
+    ...     connection.connect(("192.0.2.1", 80))
     Traceback (most recent call last):
     fnagents.testing.network.NetworkForbiddenError: a connection to ('192.0.2.1', 80) was tried
     """
@@ -30,9 +30,9 @@ def no_network(*, loopback: bool = False) -> Generator[None, None, None]:
 
     def guarded(name: str) -> Any:
         def method(self: socket.socket, *args: Any) -> Any:
-            address = args[-1]
+            address: Any = args[-1]
             local = self.family == getattr(socket, "AF_UNIX", None)
-            here = isinstance(address, tuple) and address and address[0] in {"127.0.0.1", "::1", "localhost"}
+            here = isinstance(address, tuple) and address[:1] in {("127.0.0.1",), ("::1",), ("localhost",)}
             if local or (loopback and here):
                 return real[name](self, *args)
             raise NetworkForbiddenError(f"a connection to {address!r} was tried")

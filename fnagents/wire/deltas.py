@@ -25,7 +25,7 @@ from fnagents.wire.frames import LONGEST_FRAME, Frame, Frames, feed, flush
 from fnagents.wire.items import read_item
 from fnagents.wire.parts import Data
 from fnagents.wire.problems import error_in, model_error
-from fnagents.wire.responses import read_response
+from fnagents.wire.responses import read_arrived, read_response
 
 __all__ = [
     "MOST_ITEMS",
@@ -91,14 +91,14 @@ def read_event(frame: Frame) -> Outcome[Data, str]:
         name = frame.event.decode()
     except UnicodeDecodeError as error:
         return Failure(f"an event is not UTF-8: {error.reason}")
-    match read_json(text, surrogates=True):
-        case Success(dict() as event):
-            return Success(event if isinstance(event.get("type"), str) else {**event, "type": name})
-        case Success(_):
-            return Failure("an event is not a JSON object")
-        case Failure(problem):
-            begins = visible(text[:100])
-            return Failure(f"an event is not JSON: {shortened(problem.reason, 200)}; it begins with {begins!r}")
+    outcome = read_json(text, surrogates=True)
+    if isinstance(outcome, Failure):
+        begins = visible(text[:100])
+        return Failure(f"an event is not JSON: {shortened(outcome.failure().reason, 200)}; it begins with {begins!r}")
+    event = outcome.unwrap()
+    if not isinstance(event, dict):
+        return Failure("an event is not a JSON object")
+    return Success(event if isinstance(event.get("type"), str) else {**event, "type": name})
 
 
 def _place(state: Arriving, event: Data, id: object) -> tuple[int, str]:
@@ -166,11 +166,7 @@ def _items(state: Arriving) -> list[Json]:
 
 
 def _malformed(state: Arriving, message: str) -> MalformedResponse:
-    match read_response({**(state.head or {}), "status": "incomplete", "error": None, "output": _items(state)}):
-        case Failure(problem):
-            return MalformedResponse(message, getattr(problem, "arrived", None))
-        case Success(response):
-            return MalformedResponse(message, response)
+    return MalformedResponse(message, read_arrived({**(state.head or {}), "output": _items(state)})[0])
 
 
 def _conflict(state: Arriving) -> str:
@@ -218,11 +214,10 @@ def arrive(state: Arriving, chunk: bytes) -> tuple[Arriving, list[Delta]]:
 def _arrive_frame(state: Arriving, frame: Frame) -> tuple[Arriving, list[Delta]]:
     if state.over:
         return state, []
-    match read_event(frame):
-        case Success(event):
-            return accumulate(state, event)
-        case Failure(problem):
-            return evolve(state, problem=_malformed(state, problem)), []
+    outcome = read_event(frame)
+    if isinstance(outcome, Failure):
+        return evolve(state, problem=_malformed(state, outcome.failure())), []
+    return accumulate(state, outcome.unwrap())
 
 
 def arrived(state: Arriving) -> Outcome[ModelResponse, ModelError]:
@@ -231,11 +226,9 @@ def arrived(state: Arriving) -> Outcome[ModelResponse, ModelError]:
     A last event without the empty line after it counts if it is whole; if it is not, the connection broke.
     """
     for frame in () if state.over else flush(state.frames):
-        match read_event(frame):
-            case Success(event):
-                state, _ = accumulate(state, event)
-            case Failure(_):
-                pass
+        outcome = read_event(frame)
+        if isinstance(outcome, Success):
+            state, _ = accumulate(state, outcome.unwrap())
     return finished(state)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 from fnagents.errors import DeclarationError
 from fnagents.items import File, Image, Opaque, Part, Refusal, Text
 from fnagents.jsontext import Json, compact, read_json, visible
-from fnagents.outcome import Failure, Success
+from fnagents.outcome import Failure
 from fnagents.prose import shortened
 
 __all__ = [
@@ -57,13 +57,13 @@ def object_of(text: str, what: str) -> Data:
     """The JSON object in a text that is part of a value; "" is `{}`.  Raises `DeclarationError` on any other."""
     if not text:
         return {}
-    match read_json(text, surrogates=True):
-        case Success(dict() as found):
-            return found
-        case Success(_):
-            raise DeclarationError(f"{what} is not a JSON object: {shortened(text, 100)}")
-        case Failure(problem):
-            raise DeclarationError(f"{what} is not a JSON object: {problem.reason}")
+    outcome = read_json(text, surrogates=True)
+    if isinstance(outcome, Failure):
+        raise DeclarationError(f"{what} is not a JSON object: {outcome.failure().reason}")
+    found = outcome.unwrap()
+    if not isinstance(found, dict):
+        raise DeclarationError(f"{what} is not a JSON object: {shortened(text, 100)}")
+    return found
 
 
 def joined(known: Data, extra: str) -> Data:

@@ -25,7 +25,7 @@ from fnagents.wire.settings import write_sent
 if TYPE_CHECKING:
     from fnagents.runs import Input, Turn
 
-__all__ = ["encode_request", "read_response", "read_usage", "write_items", "write_request"]
+__all__ = ["encode_request", "read_arrived", "read_response", "read_usage", "write_items", "write_request"]
 
 #: Responses that are not whole, and why.
 _UNFINISHED = frozenset({"incomplete", "queued", "in_progress", "cancelled"})
@@ -61,7 +61,6 @@ def _text(value: Json) -> str:
 
 
 def _read_items(output: list[Json]) -> tuple[tuple[Item, ...], str]:
-    # What can be read, and the first thing that was wrong ("" for nothing).
     items: list[Item] = []
     problem = ""
     for index, data in enumerate(output):
@@ -92,19 +91,24 @@ def read_response(data: Json | bytes) -> Outcome[ModelResponse, ModelError]:
     if not isinstance(data, dict):
         return Failure(MalformedResponse("it is not a JSON object"))
     output = data.get("output")
-    items, problem = _read_items(output) if isinstance(output, list) else ((), "")
-    arrived = ModelResponse(items, read_usage(data.get("usage")), _text(data.get("id")), _text(data.get("model")))
+    arrived, problem = read_arrived(data)
     status = data.get("status")
     if status == "failed" or data.get("error"):
         return Failure(model_error(error_in(data) or "the response failed without saying why"))
     if isinstance(status, str) and status in _UNFINISHED:
         details = data.get("incomplete_details")
-        return Failure(
-            Incomplete(_text(details.get("reason") if isinstance(details, dict) else None) or status, arrived)
-        )
+        reason = _text(details.get("reason")) if isinstance(details, dict) else ""
+        return Failure(Incomplete(reason or status, arrived))
     if not isinstance(output, list):
         return Failure(MalformedResponse("it has no list of output items", arrived))
     return Failure(MalformedResponse(problem, arrived)) if problem else Success(arrived)
+
+
+def read_arrived(data: Data) -> tuple[ModelResponse, str]:
+    """What can be read of a response, and the first thing that was wrong with its items ("" for nothing)."""
+    output = data.get("output")
+    items, problem = _read_items(output) if isinstance(output, list) else ((), "")
+    return ModelResponse(items, read_usage(data.get("usage")), _text(data.get("id")), _text(data.get("model"))), problem
 
 
 def _read_text(text: str | bytes) -> Outcome[ModelResponse, ModelError]:
@@ -112,12 +116,13 @@ def _read_text(text: str | bytes) -> Outcome[ModelResponse, ModelError]:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         return Failure(MalformedResponse(f"it is not UTF-8: {error.reason} at byte {error.start}"))
-    match read_json(decoded, surrogates=True):
-        case Success(value):
-            return read_response(value) if not isinstance(value, str) else read_response(None)
-        case Failure(problem):
-            begins = f"; it begins with {visible(decoded[:_SNIPPET])!r}" if decoded else ""
-            return Failure(MalformedResponse(f"it is not JSON: {shortened(problem.reason, _SNIPPET)}{begins}"))
+    outcome = read_json(decoded, surrogates=True)
+    if isinstance(outcome, Failure):
+        begins = f"; it begins with {visible(decoded[:_SNIPPET])!r}" if decoded else ""
+        reason = shortened(outcome.failure().reason, _SNIPPET)
+        return Failure(MalformedResponse(f"it is not JSON: {reason}{begins}"))
+    value = outcome.unwrap()
+    return read_response(None if isinstance(value, str) else value)
 
 
 # --- what is sent --------------------------------------------------------------------------------------

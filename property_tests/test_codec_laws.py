@@ -1,0 +1,187 @@
+"""Law 9, *codec*: `load(dump(x)) == x`, and any text loads to a value or a `Failure`."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import event, example, find, given, settings
+from hypothesis import strategies as st
+from strategies import WORLD, runs
+from strategies import events as any_events
+from strategies import values
+
+from fnagents import (
+    Event,
+    Failure,
+    ModelError,
+    Replied,
+    Run,
+    RunError,
+    Success,
+    ToolError,
+    dump_event,
+    dump_run,
+    events,
+    fold,
+    load_event,
+    load_run,
+)
+from fnagents.codec import LoadError
+from fnagents.converting import members
+from fnagents.refolding import beginning, refold
+from fnagents.replays import replay
+
+
+@given(any_events())
+def test_an_event_is_loaded_as_it_was(recorded: Event):
+    """Whatever the event holds, its document gives it back, and the document is UTF-8."""
+    text = dump_event(recorded)
+    text.encode()
+
+    assert Success(recorded) == load_event(text)
+    assert text == dump_event(load_event(text.encode()).unwrap())
+
+
+@given(runs())
+def test_a_run_is_loaded_as_it_was(run: Run):
+    """Finished, paused, failed, reopened or unfinished: the document gives the run back, at a fixed point."""
+    event(f"{len(run.turns)} turns, {type(run.outcome).__name__}")
+    text = dump_run(run)
+    loaded = load_run(text.encode()).unwrap()
+
+    assert run == loaded
+    assert (run.ids, run.sticky) == (loaded.ids, loaded.sticky)
+    assert text == dump_run(loaded)
+
+
+@given(runs())
+def test_refolding_many_is_folding_each(run: Run):
+    """The short way through plain answers gives what `fold` gives."""
+    first = beginning(run).run
+
+    assert fold(first, events(run)) == refold(first, events(run))
+
+
+@given(runs(), st.randoms(use_true_random=False))
+def test_refolding_refuses_what_folding_refuses(run: Run, chance: Any):
+    """Shuffled events are refused at the same index with the same words, or accepted to the same run."""
+    first, recorded = beginning(run).run, list(events(run))
+    chance.shuffle(recorded)
+
+    assert fold(first, recorded) == refold(first, recorded)
+
+
+@given(runs())
+def test_an_unchanged_world_replays_every_run(run: Run):
+    """Law 8 in part: today's plan, driven with the recorded answers, makes the recorded run."""
+    assert Success(run) == replay(WORLD, run)
+
+
+# --- hostile documents ---------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def judged(outcome: Any, kind: Any) -> None:
+    """A value, or a failure that says why in one line."""
+    match outcome:
+        case Success(value):
+            assert isinstance(value, kind)
+        case Failure(error):
+            assert isinstance(error, LoadError)
+            assert error.problem
+            assert len(error.problem.splitlines()) == 1
+            error.problem.encode()
+
+
+@given(st.text(st.characters(exclude_categories=())) | st.binary())
+@example("[" * 100_000)
+@example('{"format":"fnagents.run","version":1,"start":' + "[" * 400 + "]" * 400 + ',"events":[],"definitions":{}}')
+@example(b"\xef\xbb\xbf{}")
+def test_any_text_is_a_value_or_a_failure(text: Any):
+    """Loading is total."""
+    judged(load_run(text), Run)
+    judged(load_event(text), Event)
+
+
+@given(JSON)
+def test_any_json_is_a_value_or_a_failure(data: Any):
+    """So it is for the parts of a document."""
+    empty = {"format": "fnagents.run", "version": 1, "definitions": {}, "start": {"agent": "a", "input": []}}
+
+    judged(load_run(json.dumps(data)), Run)
+    for name in ("definitions", "start", "version"):
+        judged(load_run(json.dumps({**empty, "events": [], name: data})), Run)
+    judged(load_run(json.dumps({**empty, "events": [data]})), Run)
+
+
+def places(data: Any) -> list[tuple[Any, Any]]:
+    """Every place in the data: its container, and its key or index."""
+    keys = list(data) if isinstance(data, dict) else list(range(len(data))) if isinstance(data, list) else []
+    return [place for key in keys for place in ((data, key), *places(data[key]))]
+
+
+@given(runs(12), st.data())
+@settings(max_examples=300)
+def test_a_document_with_a_fault_is_a_value_or_a_failure(run: Run, data: st.DataObject):
+    """A place deleted, replaced, or moved elsewhere: never an exception."""
+    document = json.loads(dump_run(run))
+    container, key = data.draw(st.sampled_from(places(document)))
+    how = data.draw(st.sampled_from(["delete", "replace", "move"]))
+    if how == "delete":
+        del container[key]
+    elif how == "replace":
+        container[key] = data.draw(JSON)
+    else:
+        other, place = data.draw(st.sampled_from(places(document)))
+        container[key] = json.loads(json.dumps(other[place]))
+    loaded = load_run(json.dumps(document))
+    event(f"{how}: {type(loaded).__name__}")
+
+    judged(loaded, Run)
+    if isinstance(loaded, Success):
+        assert loaded == load_run(dump_run(loaded.unwrap()))
+
+
+# --- the strategies reach what they are for --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("union", [Event, ToolError, ModelError, RunError], ids=["events", "tools", "models", "runs"])
+def test_every_member_of_a_union_is_drawn(union: Any):
+    """No class is missing in the laws above."""
+    quick = settings(max_examples=2000, database=None)
+    for kind in members(union):
+        assert isinstance(find(values(union), lambda one, kind=kind: isinstance(one, kind), settings=quick), kind)
+
+
+REACHED = {
+    "nested": lambda run: any(state.child is not None and state.child.turns for state in states(run)),
+    "a nested question": lambda run: any(one.path and type(one).__name__ == "Approved" for one in events(run)),
+    "handoff": lambda run: any(turn.agent == "other" for turn in run.turns),
+    "sticky": lambda run: bool(run.sticky),
+    "fatal": lambda run: type(failure(run)).__name__ == "ToolFailed",
+    "reopened": lambda run: any(type(end).__name__ == "Reopened" for end in run.ends),
+    "extracted": lambda run: any(state.extracted is not None for state in states(run)),
+    "tripped": lambda run: any(isinstance(one, Replied) and one.outcome is None for one in events(run)),
+    "finished": lambda run: isinstance(run.outcome, Success),
+}
+
+
+def states(run: Run) -> list[Any]:
+    return [state for turn in run.turns for state in turn.calls]
+
+
+def failure(run: Run) -> Any:
+    return run.outcome.failure() if isinstance(run.outcome, Failure) else None
+
+
+@pytest.mark.parametrize("what", REACHED)
+def test_runs_reach(what: str):
+    """The deep cases are drawn: a strategy that never gets there proves nothing."""
+    reached = find(runs(), REACHED[what], settings=settings(max_examples=20_000, database=None, deadline=None))
+
+    assert REACHED[what](reached)

@@ -1,0 +1,35 @@
+"""The README: its commands are where they should be, its blocks run."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fnagents.testing import no_network
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def test_the_first_two_blocks_are_the_two_commands():
+    """One installs and runs the main job, one installs and runs all tests; both are plain commands without output."""
+    (first, run_it), (second, test_it) = BLOCKS[:2]
+    assert (first, second) == ("sh", "sh")
+    assert "examples/" in run_it
+    assert "pytest tests" in test_it
+    assert "pytest property_tests" in test_it
+    assert all(line.startswith(("python3 -m venv ", ".venv")) for line in (run_it + test_it).splitlines())
+
+
+def test_all_other_blocks_are_python():
+    """Nothing is shown that is not executed."""
+    assert {language for language, _ in BLOCKS[2:]} == {"python"}
+
+
+def test_every_python_block_runs_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The blocks run one after the other, as a reader would type them, without a network."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "readme"}
+    with no_network():
+        for _, block in BLOCKS[2:]:
+            exec(compile(block, "README.md", "exec"), names)  # noqa: S102
