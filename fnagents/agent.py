@@ -84,6 +84,10 @@ def _handoffs(given: Iterable[Tool[..., Any, CtxIn]]) -> tuple[Tool[..., Any, Ct
     return tuple(given)
 
 
+def _output_guardrails(given: Iterable[OutputGuardrail]) -> tuple[OutputGuardrail, ...]:
+    return tuple(given)
+
+
 @frozen(eq=False, slots=True)
 class Agent(Once, Generic[CtxIn, Out]):
     """An agent: instructions, tools, and the type of its final output.
@@ -114,7 +118,7 @@ class Agent(Once, Generic[CtxIn, Out]):
     )
     reset_tool_choice: bool = field(default=True, kw_only=True)
     input_guardrails: tuple[InputGuardrail, ...] = field(default=(), converter=_guardrails, kw_only=True)
-    output_guardrails: tuple[OutputGuardrail, ...] = field(default=(), converter=tuple, kw_only=True)
+    output_guardrails: tuple[OutputGuardrail, ...] = field(default=(), converter=_output_guardrails, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if not self.name:

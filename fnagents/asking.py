@@ -11,7 +11,7 @@ from fnagents.errors import GuardrailTripped, ModelError, ModelTimedOut
 from fnagents.models import ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pipeline import CAUGHT, drop, pass_cancellation, settled, verdict_of
-from fnagents.prose import explain
+from fnagents.prose import unfit
 from fnagents.protocol import CallModel, Decide, Decided, Finish, Finished, Prepare, Prepared, Refused, Replied, Verdict
 from fnagents.tools import Trip
 from fnagents.transcript import listing
@@ -132,7 +132,7 @@ async def finish(world: World, effect: Finish) -> Finished | Refused:
     if agent.output is not None:
         reading = agent.output.read(text)
         if isinstance(reading, Failure):
-            return Refused(effect.turn, explain(reading.failure()), effect.path)
+            return Refused(effect.turn, unfit(reading.failure()), effect.path)
         text = agent.output.write(reading.unwrap())
     said: list[Verdict] = []
     context = world.context_of(effect.agent, effect.turn, effect.path, effect.seen)

@@ -6,6 +6,7 @@ state cannot be loaded, and a forged approval fits only the arguments that were 
     {"format": "fnagents.run", "version": 1, "definitions": {digest: ...}, "start": {...}, "events": [...]}
     {"format": "fnagents.event", "version": 1, "definitions": {digest: ...}, "event": {...}}
 
+A journal (lines.py) is read as the run's document that it amounts to.
 run.schema.json beside this module describes the first.  The text always has a UTF-8 form (see pieces.py).
 """
 
@@ -20,6 +21,7 @@ from fnagents.converting import converter
 from fnagents.documents import Reader, Writer
 from fnagents.folding import events
 from fnagents.jsontext import read_json, visible
+from fnagents.lines import assembled, is_journal, whole
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pieces import encoded, restored
 from fnagents.prose import shortened
@@ -154,7 +156,7 @@ def _text(kind: str, rest: dict[str, Any]) -> str:
 
 
 def load_run(text: str | bytes) -> Outcome[Run, LoadError]:
-    """The run in a document, or why there is none.  Total: any text, any bytes.
+    """The run in a document or a journal, or why there is none.  Total: any text, any bytes.
 
     >>> load_run("hello").failure().problem
     'not a file of fnagents: Expecting value at line 1 column 1 (of 5 characters)'
@@ -184,6 +186,8 @@ def _loaded(text: str | bytes, kind: str, read: Callable[[dict[str, Any], bool],
 def _decoded(text: str | bytes) -> str:
     if len(text) > LARGEST:
         raise _UnreadableError(NotAFnagentsFile(f"it is larger than {LARGEST // 2**20} MiB"))
+    if is_journal(text):
+        text = text[: whole(text)]
     if isinstance(text, bytes):
         try:
             text = text.decode()
@@ -194,11 +198,7 @@ def _decoded(text: str | bytes) -> str:
 
 def _data(text: str, kind: str) -> dict[str, Any]:
     """The keys of the document beside its header, of the newest version."""
-    # The parser's own limit bounds the depth; counting brackets first costs more than all the rest.
-    parsed = read_json(text, depth=len(text), surrogates=True)
-    if isinstance(parsed, Failure):
-        raise _UnreadableError(NotAFnagentsFile(visible(parsed.failure().reason)))
-    data: Any = parsed.unwrap()
+    data = _parsed(text, kind)
     if data.__class__ is not dict or data.get("format") != kind:
         raise _UnreadableError(NotAFnagentsFile(f'its "format" is not "{kind}"'))
     version = data.get("version")
@@ -216,6 +216,19 @@ def _data(text: str, kind: str) -> dict[str, Any]:
     except RecursionError:
         raise _corrupt("$", "it is nested too deep") from None
     return rest
+
+
+def _parsed(text: str, kind: str) -> Any:
+    if kind == _RUN and is_journal(text):
+        try:
+            return assembled(text, kind, NEWEST)
+        except WrongError as error:
+            raise _corrupt(error.place, str(error)) from None
+    # The parser's own limit bounds the depth; counting brackets first costs more than all the rest.
+    parsed = read_json(text, depth=len(text), surrogates=True)
+    if isinstance(parsed, Failure):
+        raise _UnreadableError(NotAFnagentsFile(visible(parsed.failure().reason)))
+    return parsed.unwrap()
 
 
 def migrated(

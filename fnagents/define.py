@@ -115,7 +115,7 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     (3, 'add', 'Add two numbers.', ['a'])
     """
     if function is None:
-        return lambda given: _tool(given, **options)
+        return functools.partial(_tool, **options)
     return _tool(function, **options)
 
 
@@ -140,7 +140,7 @@ def _tool(
     use_docstring: bool = True,
     **options: Any,
 ) -> Tool[..., Any, Any]:
-    function = given.__func__ if isinstance(given, staticmethod) else given
+    function: Callable[..., Any] = given.__func__ if given.__class__ is staticmethod else given
     named = check_name(name) if name is not None else derived_name(function)
     what = f"tool {named!r}"
     _refuse_odd(function, what)

@@ -29,7 +29,7 @@ from fnagents.protocol import (
     Returned,
 )
 from fnagents.runs import CallState, Run, Sticky, Turn
-from fnagents.tools import Delegate
+from fnagents.tools import Delegate, Handoff
 from fnagents.transcript import speaker
 
 __all__ = ["events", "fold", "step"]
@@ -191,11 +191,11 @@ def _reopened(run: Run, event: Reopened) -> Run:
 
 
 def _state(run: Run, event: Event, place: str) -> tuple[int, CallState]:
-    turn, _, position = place.partition(".")
-    if turn == str(len(run.turns) - 1) and position.isdecimal() and position.isascii() and len(position) < 10:  # noqa: PLR2004
-        calls = run.turns[-1].calls
-        if str(index := int(position)) == position and index < len(calls):
-            return index, calls[index]
+    position = place.rpartition(".")[2]
+    calls = run.turns[-1].calls if run.turns else ()
+    index = int(position) if position.isdecimal() and len(position) < 10 else len(calls)  # noqa: PLR2004
+    if index < len(calls) and place == f"{len(run.turns) - 1}.{index}":
+        return index, calls[index]
     _refuse(event, "there is no such call in the last turn")
 
 
@@ -207,6 +207,8 @@ def _put(run: Run, index: int, state: CallState) -> Run:
 def _into_child(run: Run, event: Event) -> Run:
     place, *rest = event.path
     index, state = _state(run, event, place)
+    if index not in run.turns[-1].open:
+        _refuse(event, f"the call {place} is already answered")
     if state.child is None:
         _refuse(event, f"the call {place} has no nested run")
     if state.child.outcome is not None:
@@ -217,7 +219,7 @@ def _into_child(run: Run, event: Event) -> Run:
 
 def _of_call(run: Run, event: _OfCall) -> Run:
     index, state = _state(run, event, event.place)
-    if state.answer is not None or index not in run.turns[-1].open:
+    if not state.is_open or run.turns[-1].handoff is not None:
         _refuse(event, "the call is already answered")
     match event:
         case Checked():
@@ -276,10 +278,12 @@ def _with_decision(run: Run, index: int, state: CallState, event: Approved | Dec
         state.call.name,
         checkup.definition,
         len(run.turns) - 1,
+        index,
         isinstance(event, Approved),
         event.reason if isinstance(event, Declined) else "",
     )
-    return evolve(decided, sticky=(*run.sticky, sticky))
+    # In call order, not in that of arrival: which one is the last must not depend on who answered first.
+    return evolve(decided, sticky=tuple(sorted((*run.sticky, sticky), key=lambda one: (one.turn, one.position))))
 
 
 def _returned(state: CallState, event: Returned) -> CallState:
@@ -305,6 +309,7 @@ def _returned(state: CallState, event: Returned) -> CallState:
 def events(run: Run) -> tuple[Event, ...]:
     """All events of the run in canonical order: by turn; in a turn by call; nested ones before their call's answer.
 
+    A call that handed the conversation over comes last in its turn, whatever its position: nothing fits after it.
     `fold(start, events(run))` is the run again.  The order in which they arrived is in a journal alone.
     """
     return tuple(_events(run, ()))
@@ -321,12 +326,17 @@ def _events(run: Run, path: tuple[str, ...]) -> Iterator[Event]:
             end = next(ends, None)
 
 
+def _handed_over(numbered: tuple[int, CallState]) -> bool:
+    returned = numbered[1].returned
+    return returned is not None and isinstance(returned.outcome.value_or(None), Handoff)
+
+
 def _of_turn(turn: Turn, number: int, path: tuple[str, ...]) -> Iterator[Event]:
     if turn.prepared is not None:
         yield turn.prepared
     if turn.replied is not None:
         yield turn.replied
-    for index, state in enumerate(turn.calls):
+    for index, state in sorted(enumerate(turn.calls), key=_handed_over):
         yield from state.gate
         if state.returned is not None:
             yield state.returned

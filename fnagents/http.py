@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-__all__ = ["LARGEST", "Call", "Dialect", "Pools", "exchange", "retry_after"]
+__all__ = ["Call", "Dialect", "LARGEST", "Pools", "exchange", "retry_after"]
 
 #: The most bytes of one answer that are read.
 LARGEST = 256 * 1024 * 1024

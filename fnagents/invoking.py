@@ -60,13 +60,13 @@ async def invoke(
             return Failure(calling.report(error))
     digest = ""
     if tool.needs_approval is not False:
-        match (await check_call(calling)).outcome:
-            case Failure() as failure:
-                return failure
-            case Success(checkup):
-                digest = checkup.digest
-                if checkup.needed and not approved:
-                    return Failure(ToolRejected("The call needs approval: invoke(..., approved=True)."))
+        checked = (await check_call(calling)).outcome
+        if isinstance(checked, Failure):
+            return checked
+        checkup = checked.unwrap()
+        if checkup.needed and not approved:
+            return Failure(ToolRejected("The call needs approval: invoke(..., approved=True)."))
+        digest = checkup.digest
     event = await run_call(calling, digest)
     if isinstance(event, Checked):
         return Failure(ToolRejected("The tool reads its arguments differently each time."))
@@ -96,9 +96,9 @@ async def _delegated(calling: Calling, delegate: Delegate, client: ModelClient |
         return Failure(NestedFailed(explain(child.outcome.failure())))
     if not delegate.extract:
         return Success(Output(child.outcome.unwrap()))
-    match (await run_extract(calling, child)).outcome:
-        case Success(answer):
-            assert isinstance(answer, Output)  # an extractor gives nothing else
-            return Success(answer)
-        case Failure() as failure:
-            return failure
+    extracted = (await run_extract(calling, child)).outcome
+    if isinstance(extracted, Failure):
+        return extracted
+    answer = extracted.unwrap()
+    assert isinstance(answer, Output)  # an extractor gives nothing else
+    return Success(answer)

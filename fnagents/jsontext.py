@@ -114,13 +114,11 @@ def read_object(text: str) -> Outcome[dict[str, Json], InvalidJson]:
     """
     if not text or text.isspace():
         return Success({})
-    match read_json(text):
-        case Success(value):
-            if isinstance(value, dict):
-                return Success(value)
-            return Failure(InvalidJson(f"it is {_kind(value)}, not an object"))
-        case Failure() as failure:
-            return failure
+    reading = read_json(text)
+    if isinstance(reading, Failure):
+        return reading
+    value = reading.unwrap()
+    return Success(value) if isinstance(value, dict) else Failure(InvalidJson(f"it is {_kind(value)}, not an object"))
 
 
 def _kind(value: Json) -> str:

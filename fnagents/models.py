@@ -5,7 +5,7 @@ A client is a plain function `(ModelRequest, Emit) -> Awaitable[Outcome[ModelRes
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from attrs import field, frozen
@@ -39,7 +39,7 @@ __all__ = [
 T = TypeVar("T")
 
 
-@frozen(slots=True)
+@frozen(eq=False, slots=True)
 class Once:
     """A value that remembers what was made of it: `value.once(make)` calls `make(value)` the first time only.
 
@@ -97,6 +97,10 @@ def _as_text(value: str | Mapping[str, Any] | None) -> str:
         raise DeclarationError(f"settings must be plain JSON data: {error}") from None
 
 
+def _as_texts(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(given)
+
+
 @frozen(kw_only=True)
 class ModelSettings:
     """How to ask the model; None means the provider's default.
@@ -118,7 +122,7 @@ class ModelSettings:
     #: "low", "medium" or "high"
     verbosity: str | None = None
     metadata: str = field(default="", converter=_as_text)
-    include: tuple[str, ...] = field(default=(), converter=tuple)
+    include: tuple[str, ...] = field(default=(), converter=_as_texts)
     top_logprobs: int | None = None
     max_tool_calls: int | None = None
     service_tier: str | None = None

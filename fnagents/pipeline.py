@@ -16,7 +16,7 @@ import inspect
 import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 from attrs import define, field, frozen
 
@@ -52,7 +52,7 @@ __all__ = [
 OnRaised: TypeAlias = Callable[[ToolCall, BaseException], None]
 
 #: Steps of the event loop that a cancelled function has for cleaning up before it counts as still running.
-_STEPS_TO_STOP = 3
+_STEPS_TO_STOP = 16
 
 #: What foreign code may raise and the run goes on; KeyboardInterrupt and SystemExit pass through.
 #: A CancelledError that nobody asked for is an error like any other, see `pass_cancellation`.
@@ -222,6 +222,8 @@ async def _guarded(
             case Trip(info):
                 said.append(Verdict(name, info, tripped=True))
                 return ToolRejected(f"The guardrail {name!r} ended the run.", by="guardrail")
+            case _:
+                assert_never(verdict)
     return None
 
 
@@ -286,12 +288,16 @@ async def _limited(
     except asyncio.CancelledError:
         task.cancel()
         raise
+    if task.cancelled():  # by the function itself: the task is this call's own
+        return Failure(calling.report(asyncio.CancelledError()))
     if task.done():
         return task.result()
     calling.flag.is_set = True
     task.cancel()
     # Time for the function to take its cancellation; a sync one never does, its thread cannot be stopped.
     for _ in range(_STEPS_TO_STOP):
+        if task.done():
+            break
         await asyncio.sleep(0)
     on_loop = calling.tool.asynchronous or calling.tool.inline
     return Failure(ToolTimedOut(limit, running=not (on_loop and task.done())))

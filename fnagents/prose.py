@@ -47,7 +47,7 @@ from fnagents.errors import (
     UnrenderableOutput,
 )
 
-__all__ = ["LONGEST", "explain", "shortened"]
+__all__ = ["LONGEST", "explain", "shortened", "unfit"]
 
 #: The most characters of any explanation.
 LONGEST = 4_000
@@ -73,6 +73,15 @@ def explain(error: ToolError | RunError | ModelError) -> str:
     "Invalid arguments: $.city: 3 is not of type 'string'. Correct them and call the tool again."
     """
     return shortened(_ADDRESS.sub("", _sentence(error)))
+
+
+def unfit(problem: InvalidJson | InvalidArguments) -> str:
+    """What is wrong with a final output, for `InvalidOutput`: the same problems, without talk of tools.
+
+    >>> unfit(InvalidArguments(("$.city: 3 is not of type 'string'",)))
+    "$.city: 3 is not of type 'string'"
+    """
+    return problem.reason if isinstance(problem, InvalidJson) else "; ".join(problem.problems)
 
 
 def _sentence(error: ToolError | RunError | ModelError) -> str:
@@ -151,7 +160,7 @@ def _of_run(error: RunError) -> str:
         case ToolFailed(place, cause, _):
             return f"The tool call {place} failed, which ends the run: {explain(cause)}"
         case InvalidOutput(problem):
-            return f"The final output is not of the expected type: {problem}"
+            return f"The final output is not of the expected type: {problem}. Answer again in that type."
         case ModelRefused(text):
             return f"The model declined: {text}"
         case UnknownAgent(name, known):

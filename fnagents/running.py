@@ -14,13 +14,13 @@ from typing_extensions import Unpack
 from fnagents.agent import Agent, Agents
 from fnagents.agent import agents as all_agents
 from fnagents.driving import drive, interrupt
-from fnagents.errors import AwaitingApproval, InvalidOutput, RunError
+from fnagents.errors import AwaitingApproval, DeclarationError, InvalidOutput, RunError
 from fnagents.items import Item
 from fnagents.models import ModelClient
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.perform import performer
 from fnagents.pipeline import OnRaised
-from fnagents.prose import explain
+from fnagents.prose import unfit
 from fnagents.runs import Run, start
 
 __all__ = ["StartOptions", "as_function", "output", "resume", "run", "run_sync"]
@@ -73,6 +73,8 @@ async def run(
     <Success: Hello!>
     """
     everyone = all_agents(agent)
+    if not everyone:
+        raise DeclarationError("there is nobody to begin: give at least one agent")
     begun = start(
         next(iter(everyone.values())),
         input,
@@ -147,23 +149,16 @@ async def resume(
 
 def output(agent: Agent[Any, Out], run: Run) -> Outcome[Out, RunError]:
     """The final output as the type that the agent declares; a pause is `Failure(AwaitingApproval(run))`."""
-    match run.outcome:
-        case None:
-            return Failure(AwaitingApproval(run))
-        case Failure() as failure:
-            return failure
-        case Success(text):
-            return _decoded(agent, text)
+    if run.outcome is None:
+        return Failure(AwaitingApproval(run))
+    return run.outcome if isinstance(run.outcome, Failure) else _decoded(agent, run.outcome.unwrap())
 
 
 def _decoded(agent: Agent[Any, Out], text: str) -> Outcome[Out, RunError]:
     if agent.output is None:
         return Success(cast("Out", text))
-    match agent.output.decode(text):
-        case Success(value):
-            return Success(value)
-        case Failure(problem):
-            return Failure(InvalidOutput(explain(problem)))
+    decoded = agent.output.decode(text)
+    return Failure(InvalidOutput(unfit(decoded.failure()))) if isinstance(decoded, Failure) else decoded
 
 
 @overload

@@ -13,7 +13,7 @@ from typing import Any
 from attrs import Factory, evolve, field, frozen
 
 from fnagents.agent import Agent
-from fnagents.errors import NestedFailed, RunError, ToolError, ToolRejected
+from fnagents.errors import InvalidOutput, NestedFailed, RunError, ToolError, ToolRejected
 from fnagents.items import Item, Message, ToolCall, ToolOutput, as_items
 from fnagents.models import ModelResponse, Once, Usage
 from fnagents.outcome import Failure, Outcome, Success
@@ -49,6 +49,8 @@ class Sticky:
     #: digest of the tool's definition
     definition: str
     turn: int
+    #: of the call in its turn
+    position: int
     approved: bool
     reason: str = ""
 
@@ -103,35 +105,40 @@ class CallState:
         event = self.last
         if event is None:
             return Failure(ToolRejected(self.decision.reason)) if isinstance(self.decision, Declined) else None
-        match event.outcome:
-            case Failure(error):
-                return Failure(error)
-            case Success(answer):
-                if isinstance(answer, Output | Handoff):
-                    return Success(answer)
-                return self._of_child() if isinstance(answer, Delegate) and not answer.extract else None
+        answered: Outcome[Any, ToolError] = event.outcome
+        if isinstance(answered, Success) and isinstance(delegate := answered.unwrap(), Delegate):
+            return None if delegate.extract else self._of_child()
+        return answered
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing answers the call yet (`answer` is None), without making the answer."""
+        event = self.last
+        if event is None:
+            return not isinstance(self.decision, Declined)
+        if not isinstance(event.outcome, Success) or not isinstance(delegate := event.outcome.unwrap(), Delegate):
+            return False
+        return delegate.extract or self.child is None or self.child.outcome is None
 
     def _of_child(self) -> Outcome[Output, ToolError] | None:
         if self.child is None or self.child.outcome is None:
             return None
-        match self.child.outcome:
-            case Success(text):
-                return Success(Output(text))
-            case Failure(error):
-                return Failure(NestedFailed(explain(error)))
+        if isinstance(self.child.outcome, Failure):
+            return Failure(NestedFailed(explain(self.child.outcome.failure())))
+        return Success(Output(self.child.outcome.unwrap()))
 
     @property
     def output(self) -> ToolOutput | None:
         """What the model reads, or None while the call is open."""
-        match self.answer:
-            case None:
-                return None
-            case Success(answer):
-                parts = answer.output if isinstance(answer, Handoff) else answer.parts
-                return ToolOutput(self.id, parts, self.call.kind)
-            case Failure(error):
-                event = self.last
-                return ToolOutput(self.id, (event.feedback if event else "") or explain(error), self.call.kind)
+        outcome = self.answer
+        if outcome is None:
+            return None
+        if isinstance(outcome, Failure):
+            event = self.last
+            feedback = (event.feedback if event else "") or explain(outcome.failure())
+            return ToolOutput(self.id, feedback, self.call.kind)
+        answer = outcome.unwrap()
+        return ToolOutput(self.id, answer.output if isinstance(answer, Handoff) else answer.parts, self.call.kind)
 
     @property
     def usage(self) -> Usage | None:
@@ -177,7 +184,7 @@ class Turn(Once):
     @property
     def open(self) -> tuple[int, ...]:
         """The positions of the calls that are not answered; none once the conversation was handed over."""
-        waiting = tuple(index for index, state in enumerate(self.calls) if state.answer is None)
+        waiting = tuple(index for index, state in enumerate(self.calls) if state.is_open)
         return () if waiting and self.handoff is not None else waiting
 
     @property
@@ -206,7 +213,7 @@ class Turn(Once):
     @property
     def told(self) -> tuple[Message, ...]:
         """What the model was told after the outputs: why its final output was refused."""
-        return () if self.refused is None else (Message("user", self.refused.problem),)
+        return () if self.refused is None else (Message("user", explain(InvalidOutput(self.refused.problem))),)
 
     @property
     def items(self) -> tuple[Item, ...]:
@@ -217,13 +224,11 @@ class Turn(Once):
     def usage(self) -> Usage:
         """What this turn has cost, nested runs included."""
         total = Usage()
-        match self.replied.outcome if self.replied is not None else None:
-            case Success(response):
-                total = response.usage
-            case Failure(error):
-                total = getattr(error, "usage", None) or Usage(requests=1)
-            case None:
-                pass
+        outcome = self.replied.outcome if self.replied is not None else None
+        if isinstance(outcome, Success):
+            total = outcome.unwrap().usage
+        elif isinstance(outcome, Failure):
+            total = getattr(outcome.failure(), "usage", None) or Usage(requests=1)
         return sum((used for state in self.calls if (used := state.usage) is not None), start=total)
 
 

@@ -116,6 +116,5 @@ async def in_thread(work: Callable[[], Any]) -> Outcome[Any, BaseException]:
     try:
         return await job.done
     except asyncio.CancelledError:
-        if not job.done.done() or job.done.cancelled():
-            _pool.abandon(job)
+        _pool.abandon(job)
         raise

@@ -1,4 +1,4 @@
-"""Hypothesis profiles, and quiet: `ci` is deterministic; `FAST=1` is a glance; `HYPOTHESIS_PROFILE=search` looks anew."""
+"""Hypothesis profiles: `ci` is deterministic, `FAST=1` a glance, `HYPOTHESIS_PROFILE=search` looks anew.  And quiet."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ settings.register_profile(
     "ci", deadline=None, derandomize=True, database=None, print_blob=True, max_examples=100, suppress_health_check=_SLOW
 )
 settings.register_profile("fast", settings.get_profile("ci"), max_examples=15)
-settings.register_profile(
-    "search", settings.get_profile("ci"), derandomize=False, print_blob=True, max_examples=2_000
-)
+settings.register_profile("search", settings.get_profile("ci"), derandomize=False, print_blob=True, max_examples=2_000)
 _PROFILE = "fast" if os.environ.get("FAST") == "1" else os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(_PROFILE)
 
 
 def pytest_report_header() -> str:
     """How to run the same examples again."""
-    seed = "derandomized: every run tries the same examples" if _PROFILE != "search" else "random: see --hypothesis-seed"
+    seed = (
+        "derandomized: every run tries the same examples" if _PROFILE != "search" else "random: see --hypothesis-seed"
+    )
     return f"hypothesis profile {_PROFILE}, {seed}"
 
 

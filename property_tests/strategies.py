@@ -3,6 +3,7 @@
 Sections: text; nouns and events; runs.  New nouns are found by their annotations; add new kinds of worlds here.
 """
 
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -78,6 +79,7 @@ HOSTILE = (
 )
 
 
+@cache
 def texts() -> st.SearchStrategy[str]:
     """Any text that Python can hold."""
     anything = st.text(st.characters(exclude_categories=()), max_size=12)
@@ -87,12 +89,14 @@ def texts() -> st.SearchStrategy[str]:
 # --- nouns and events ----------------------------------------------------------------------------------
 
 
+@cache
 def values(kind: Any) -> st.SearchStrategy[Any]:
     """Any value of a type, by its annotations."""
     converter()  # which resolves the annotations of all classes
     return _of(kind)
 
 
+@cache
 def _of(kind: Any) -> st.SearchStrategy[Any]:
     origin, inner = get_origin(kind), get_args(kind)
     if kind is str:
@@ -151,7 +155,7 @@ NAMES = ("add", "pay", "move", "ask_expert", "to_other", "look_up", "dig", "noth
 
 
 @st.composite
-def runs(draw: st.DrawFn, most: int = 25) -> Run:
+def runs(draw: st.DrawFn, most: int = 20) -> Run:
     """A run that the world could have: up to `most` answers to what `plan` asks for, in any order."""
     run = start("root", draw(st.one_of(st.just("hi"), st.lists(items(), max_size=2))), max_turns=draw(st.integers(1, 6)))
     for _ in range(draw(st.integers(0, most))):

@@ -1,4 +1,4 @@
-"""Laws 1 to 7, 15 and 19 (DESIGN section 10) on random worlds (worlds.py), and that those worlds reach the deep cases."""
+"""Laws 1 to 7, 15 and 19 on random worlds (worlds.py), and that those worlds reach the deep cases."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from worlds import FEATURES, Stage, Watch, World, features, hidden, worlds
 
 from fnagents import (
     CallModel,
@@ -17,7 +18,6 @@ from fnagents import (
     Failure,
     GuardrailTripped,
     Run,
-    Success,
     ToolCall,
     ToolOutput,
     drive,
@@ -32,13 +32,13 @@ from fnagents import (
 )
 from fnagents.codec import dump_run, load_run
 from fnagents.testing import run_virtual
-from worlds import FEATURES, Stage, Watch, World, features, hidden, worlds
 
 ORDERS = st.lists(st.integers(0, 11), max_size=40)
 
 
 def examples(of_ci: float) -> settings:
     """A share of the profile's examples: laws that play a world many times take fewer."""
+    assert settings.default is not None
     return settings(max_examples=max(5, int(settings.default.max_examples * of_ci)))
 
 
@@ -80,7 +80,7 @@ def uninterrupted(world: World) -> Run:
 # --- 1 to 4 --------------------------------------------------------------------------------------------
 
 
-@examples(2)
+@examples(1)
 @given(worlds(), ORDERS)
 def test_fold(world: World, order: list[int]) -> None:
     """Law 1, fold: a run is the fold of its events, in canonical order, split anywhere."""
@@ -106,7 +106,7 @@ def test_events_of_every_moment(world: World, order: list[int]) -> None:
         assert_equal(fold(world.start, events(run)).unwrap(), run)
 
 
-@examples(0.7)
+@examples(1.5)
 @given(worlds(), ORDERS, st.integers(0, 6))
 def test_crash_anywhere(world: World, order: list[int], offset: int) -> None:
     """Law 2, crash anywhere: cut after an event, saved, loaded and resumed, a run ends as if it had not been cut."""
@@ -120,7 +120,7 @@ def test_crash_anywhere(world: World, order: list[int], offset: int) -> None:
     assert stage.breaches == []
 
 
-@examples(2)
+@examples(1)
 @given(worlds(), ORDERS)
 def test_siblings_commute(world: World, order: list[int]) -> None:
     """Law 3, siblings commute: any order of answers, delays in virtual time and rounds give equal runs."""
@@ -182,7 +182,7 @@ def test_watched(world: World, order: list[int]) -> None:
 @examples(1)
 @given(worlds())
 def test_a_pause_holds_questions_only(world: World) -> None:
-    """Law 6: when `drive` comes back before the end, all that is planned are the questions that `interruptions` shows."""
+    """Law 6: when `drive` comes back before the end, the plan is the questions that `interruptions` shows."""
     stage = world.stage()
     for driver in (drive, lockstep):
         run = run_virtual(driver(stage.agents, world.start, stage.slowly))
@@ -305,4 +305,3 @@ def test_every_feature_is_listed(reached: Counter[str]) -> None:
     """What worlds reach is what the table says, so that a new feature is asked for too."""
     unlisted = {one for one in reached if one not in FEATURES and not one.startswith("nested ")}
     assert unlisted == set()
-    assert any(isinstance(one, Success) for one in (Success(reached),))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, TypeAlias
+from typing import Any
 from zlib import crc32
 
 from attrs import define, evolve, field, frozen
@@ -28,18 +28,14 @@ from fnagents import (
     Approved,
     Ask,
     BadRequest,
-    CallModel,
     CallTool,
     Check,
     Checked,
-    Decided,
     Declined,
     Delegate,
     Effect,
     Event,
     Failure,
-    Finish,
-    Finished,
     Handoff,
     Incomplete,
     InputGuardrail,
@@ -50,13 +46,9 @@ from fnagents import (
     Output,
     Perform,
     Prepare,
-    Prepared,
     Refusal,
-    Refused,
     Reject,
     Reopened,
-    Replied,
-    Returned,
     Run,
     ServerFailed,
     StopAt,
@@ -97,7 +89,7 @@ from fnagents.errors import (
     UnknownTool,
     UnrenderableOutput,
 )
-from fnagents.runs import ALREADY_HANDED_OVER, CallState
+from fnagents.runs import ALREADY_HANDED_OVER, CallState, Turn
 from fnagents.schemas.read import json_reader
 
 __all__ = [
@@ -119,6 +111,7 @@ NAMES = ("ann", "bob", "cyd")
 DEEPEST = 4
 SCHEMA = '{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}'
 READ = json_reader(SCHEMA)
+_READ_ANY = json_reader('{"type":"object"}')
 
 #: How often the call that is being read was checked; what lets the `read` of a tool change its mind.
 _checks: ContextVar[int] = ContextVar("_checks", default=0)
@@ -251,6 +244,11 @@ _NESTING = _Theme(("delegate", "delegate", "delegate", "extract", "text"), ({},)
 _HANDOFFS = _Theme(("text", "delegate"), ({},) * 7 + _GATED, _CALLS, handoffs=(1, 2), first=-6)
 _QUESTIONS = _Theme(("text", "text", "delegate"), ({}, *_GATED), _CALLS, ("",), ("run_llm_again",))
 _TOOLS = _Theme(("text", "text", *_ANSWERS), ({}, *_POLICIES), ("calls",) * 6 + ("text",), ("",), first=0)
+_DECIDERS = _Theme(
+    policies=({}, {"guard": "trip before"}, {"guard": "trip after"}, {"guard": "reject after"}),
+    guards=("",),
+    behaviors=("function", "stop_on_first_tool", "StopAt"),
+)
 _ENDS = _Theme(
     kinds=("calls",) * 5 + _KINDS,
     guards=("", "", "trip blocking", "trip beside", "trip late", "trip output"),
@@ -258,7 +256,7 @@ _ENDS = _Theme(
     instructions=("static", "dynamic", "raising"),
 )
 _OUTPUTS = _Theme(kinds=("calls", "calls", "text", "wrong", "wrong", "wrong"), guards=("", "trip output"))
-_THEMES = (_Theme(), _NESTING, _HANDOFFS, _QUESTIONS, _TOOLS, _ENDS, _OUTPUTS, _HANDOFFS)
+_THEMES = (_Theme(), _NESTING, _HANDOFFS, _QUESTIONS, _DECIDERS, _TOOLS, _ENDS, _OUTPUTS, _HANDOFFS)
 
 
 @st.composite
@@ -352,12 +350,13 @@ class _Said:
     always: bool
 
 
+def _if(there: bool, one: Any) -> list[Any]:
+    return [one] if there else []
+
+
 def _order(place: str) -> tuple[int, int]:
     turn, _, index = place.partition(".")
     return int(turn), int(index)
-
-
-Odds: TypeAlias = Callable[[str], int]
 
 
 @define(eq=False)
@@ -405,6 +404,9 @@ class Stage:
             await asyncio.sleep(1)
             return trips
 
+        def outputs(context: Any, text: str) -> Allow | Trip:
+            return trips
+
         inputs: tuple[InputGuardrail, ...] = ()
         if spec.guard.endswith(("blocking", "beside")):
             inputs = (InputGuardrail(lambda context, items: trips, blocking=spec.guard.endswith("blocking")),)
@@ -418,7 +420,7 @@ class Stage:
             output_type=int if spec.numbers else None,
             tool_use_behavior=behavior.get(spec.behavior, spec.behavior),
             input_guardrails=inputs,
-            output_guardrails=(lambda context, text: trips,) if spec.guard.endswith("output") else (),
+            output_guardrails=_if(spec.guard.endswith("output"), outputs),
         )
 
     def _tool(self, spec: ToolSpec) -> Tool[..., Any, Any]:
@@ -470,8 +472,8 @@ class Stage:
             needs_approval=gates[spec.gate],
             is_enabled=enabled[spec.enabled],
             on_error=errors[spec.errors],
-            input_guardrails=(guardrail,) if spec.guard in {"allow", "reject before", "trip before"} else (),
-            output_guardrails=(guardrail,) if spec.guard in {"reject after", "trip after"} else (),
+            input_guardrails=_if(spec.guard in {"allow", "reject before", "trip before"}, guardrail),
+            output_guardrails=_if(spec.guard in {"reject after", "trip after"}, guardrail),
             extract=_extracted if spec.answer == "extract" else None,
         )
 
@@ -479,7 +481,7 @@ class Stage:
 
     def _executed(self, context: ToolContext[Any], spec: ToolSpec) -> None:
         self.executed.append((context.path, context.place, spec.name))
-        arguments = READ(context.arguments).unwrap().data
+        arguments: Mapping[str, Any] = READ(context.arguments).unwrap().data
         checks = min(_checks.get(), spec.shifts)
         text = str({**arguments, "version": checks} if checks else arguments)
         if spec.gate == "no" or (spec.gate == "odd" and arguments["n"] % 2 == 0):
@@ -497,7 +499,7 @@ class Stage:
 
     def tell(self, ask: Ask, *, approved: bool, always: bool = False) -> None:
         """Note in the ledger what somebody answered."""
-        arguments = str(READ_BACK(ask.arguments))
+        arguments = str(_READ_ANY(ask.arguments).unwrap().data)
         self.said.append(_Said(ask.path, ask.place, ask.agent, ask.tool, arguments, approved, always))
 
     # --- the world -------------------------------------------------------------------------------------
@@ -602,10 +604,6 @@ class Stage:
                 run = seen(again)
             else:
                 return run
-
-
-READ_BACK = lambda text: _READ_ANY(text).unwrap().data  # noqa: E731
-_READ_ANY = json_reader('{"type":"object"}')
 
 
 def _extracted(context: ToolContext[Any], run: Run) -> Any:
@@ -775,26 +773,30 @@ def _of_run(run: Run) -> Iterator[str]:
             if isinstance(error, GuardrailTripped):
                 yield "a tool guardrail tripped" if "." in error.place else f"an {error.place} guardrail tripped"
             else:
-                yield _ENDINGS[type(error)]
+                yield _ENDINGS.get(type(error), type(error).__name__)
     speakers = [turn.agent for turn in run.turns]
     for first in range(len(speakers)):
         if speakers[first] in speakers[first + 2 :] and len(set(speakers[first:])) > 1:
             yield "a cycle of handoffs"
     for turn in run.turns:
-        if turn.handoff is not None:
-            yield "a handoff"
-        if any(output.output == ALREADY_HANDED_OVER for output in turn.outputs):
-            yield "several handoffs in a turn"
-        if turn.refused is not None:
-            yield "a refused output"
-        if turn.decided is not None:
-            yield "Decided to end" if turn.decided.output is not None else "Decided to go on"
-        if turn.replied is not None and turn.replied.outcome is None:
-            yield "a guardrail tripped before the model answered"
-        if turn.replied is not None and turn.response is not None and any(v.tripped for v in turn.replied.verdicts):
-            yield "a guardrail tripped after the model answered"
+        yield from _of_turn(turn)
     if run.turns and isinstance(run.outcome, Success) and run.turns[-1].calls and run.turns[-1].decided is None:
         yield "a tool's output ends the run"
+
+
+def _of_turn(turn: Turn) -> Iterator[str]:
+    if turn.handoff is not None:
+        yield "a handoff"
+    if any(output.output == ALREADY_HANDED_OVER for output in turn.outputs):
+        yield "several handoffs in a turn"
+    if turn.refused is not None:
+        yield "a refused output"
+    if turn.decided is not None:
+        yield "Decided to end" if turn.decided.output is not None else "Decided to go on"
+    if turn.replied is not None and turn.replied.outcome is None:
+        yield "a guardrail tripped before the model answered"
+    if turn.replied is not None and turn.response is not None and any(v.tripped for v in turn.replied.verdicts):
+        yield "a guardrail tripped after the model answered"
 
 
 _ERRORS: dict[type, str] = {
@@ -825,7 +827,7 @@ def _of_state(stage: Stage, depth: int, run: Run, turn: Any, index: int, state: 
         yield "extracted"
         if isinstance(state.extracted.outcome, Failure):
             yield "an extractor raised"
-    tools = {one.name: one for one in stage.agents[turn.agent].handoffs if isinstance(one, Tool)}
+    tools = {one.name: one for one in stage.agents[turn.agent].handoffs}
     tools |= {one.name: one for one in stage.agents[turn.agent].tools if isinstance(one, Tool)}
     tool = tools.get(state.call.name)
     if tool is not None and tool.serial and sum(one.call.name == tool.name for one in turn.calls) > 1:

@@ -88,5 +88,3 @@ async def at_once(work: Callable[[], Any]) -> Outcome[Any, BaseException]:
 def texts(run: Run) -> list[str]:
     """What the model has read as the outputs of its calls."""
     return [output.text for turn in run.turns for output in turn.outputs]
-
-

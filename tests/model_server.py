@@ -61,7 +61,7 @@ class Answer:
 
     status: int = 200
     headers: Mapping[str, str] = field(factory=dict)
-    chunks: tuple[bytes, ...] = field(default=(), converter=tuple)
+    chunks: tuple[bytes, ...] = ()
     framing: Literal["length", "chunked"] = "length"
     then: Literal["end", "cut", "stall"] = "end"
     silent: bool = False
@@ -137,6 +137,13 @@ class ModelServer:
     #: connections that the other side has closed
     closed: int = 0
     serving: dict[asyncio.Task[None], asyncio.StreamWriter] = Factory(dict)
+    _changed: asyncio.Event = Factory(asyncio.Event)
+
+    async def until(self, holds: Callable[[ModelServer], bool]) -> None:
+        """Wait until something holds of the server: `await server.until(lambda server: server.closed == 2)`."""
+        while not holds(self):
+            self._changed.clear()
+            await self._changed.wait()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
@@ -147,6 +154,7 @@ class ModelServer:
         try:
             while (request := await _receive(reader, number)) is not None:
                 self.requests.append(request)
+                self._changed.set()
                 scripted = self.script.pop(0) if self.script else refused(500, message="the script is used up")
                 answer = scripted(request) if callable(scripted) else scripted
                 await _send(writer, answer)
@@ -160,6 +168,7 @@ class ModelServer:
         finally:
             writer.close()
             del self.serving[task]
+            self._changed.set()
 
 
 async def _receive(reader: asyncio.StreamReader, connection: int) -> Received | None:

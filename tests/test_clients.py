@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 import time
+from typing import Any
 
 import httpx
 import pytest
@@ -29,7 +30,7 @@ from fnagents.errors import (
 )
 from fnagents.http import Pools, retry_after
 from fnagents.items import Message
-from fnagents.models import ItemDone, ModelRequest, ModelSettings, Sent, TextDelta
+from fnagents.models import Delta, ItemDone, ModelRequest, ModelSettings, Sent, TextDelta
 from fnagents.outcome import Failure, Success
 from fnagents.runs import Input
 from fnagents.wire.responses import read_response, write_request
@@ -39,16 +40,16 @@ HELLO = completed(message("Hello"))
 DELTAS = [{"type": "response.output_text.delta", "output_index": 0, "delta": text} for text in ("Hel", "lo")]
 
 
-def request(**settings):
+def request(**settings: Any) -> Any:
     """A request of one message."""
     return ModelRequest("a", 0, Sent(settings=ModelSettings(**settings)), Input((Message("user", "hé"),)))
 
 
-def ask(*script, times=None, settings=None, **options):
+def ask(*script: Any, times: Any = None, settings: Any = None, **options: Any) -> Any:
     """The outcomes of asking the script's server, one call after the other; the deltas; the server."""
 
-    async def main():
-        seen = []
+    async def main() -> Any:
+        seen: list[Delta] = []
         async with (
             serve(script) as server,
             responses_client(**{"api_key": KEY, "base_url": server.url} | options) as client,
@@ -60,7 +61,7 @@ def ask(*script, times=None, settings=None, **options):
     return asyncio.run(main())
 
 
-def outcome_of(*script, **options):
+def outcome_of(*script: Any, **options: Any) -> Any:
     """What the one call came to."""
     return ask(*script, times=1, **options)[0][0]
 
@@ -68,7 +69,7 @@ def outcome_of(*script, **options):
 # --- what is sent, what comes back -----------------------------------------------------------------------
 
 
-def test_a_whole_answer():
+def test_a_whole_answer() -> None:
     """The request goes to /responses with the key, and its answer is the response; nothing is emitted."""
     (outcome,), seen, server = ask(whole(HELLO), model="m")
     assert outcome == read_response(HELLO)
@@ -81,7 +82,7 @@ def test_a_whole_answer():
 
 
 @pytest.mark.parametrize("size", [1, 7, 0])
-def test_a_streamed_answer(size):
+def test_a_streamed_answer(size: Any) -> None:
     """In chunks of any size, deltas are emitted on the way, and the response is the same as a whole one."""
     (outcome,), seen, server = ask(stream(events(HELLO, *DELTAS), size), stream=True)
     assert outcome == read_response(HELLO)
@@ -90,7 +91,7 @@ def test_a_streamed_answer(size):
     assert server.requests[0].json["stream"] is True
 
 
-def test_the_answer_says_how_it_comes():
+def test_the_answer_says_how_it_comes() -> None:
     """A server that does not stream when asked to, or does when it was not, is understood."""
     assert outcome_of(whole(HELLO), stream=True) == read_response(HELLO)
     assert outcome_of(stream(events(HELLO))) == read_response(HELLO)
@@ -98,7 +99,7 @@ def test_the_answer_says_how_it_comes():
     assert outcome_of(unnamed, stream=True) == read_response(HELLO)
 
 
-def test_headers_of_ones_own():
+def test_headers_of_ones_own() -> None:
     """Organisation, project and further headers are sent; a header of the same name replaces ours."""
     options = {"organization": "org", "project": "proj", "headers": {"X-Mine": "1", "Authorization": "Basic eA=="}}
     _, _, server = ask(whole(HELLO), **options)
@@ -107,10 +108,10 @@ def test_headers_of_ones_own():
     assert headers["authorization"] == "Basic eA=="
 
 
-def test_certificates_are_loaded_for_https_alone():
+def test_certificates_are_loaded_for_https_alone() -> None:
     """A client of an https address verifies its server; the first call makes its connections."""
 
-    async def main():
+    async def main() -> Any:
         async with responses_client(api_key=KEY, base_url="https://127.0.0.1:1/v1", timeout=5.0) as client:
             return await client(request(), print)
 
@@ -118,10 +119,10 @@ def test_certificates_are_loaded_for_https_alone():
     assert isinstance(error, ConnectionFailed)
 
 
-def test_an_address_keeps_its_query():
+def test_an_address_keeps_its_query() -> None:
     """A base_url may have a query, and a slash at its end."""
 
-    async def main():
+    async def main() -> Any:
         async with serve([whole(HELLO)]) as server:
             async with responses_client(api_key=KEY, base_url=f"{server.url}/?api-version=1") as client:
                 await client(request(), print)
@@ -130,10 +131,10 @@ def test_an_address_keeps_its_query():
     assert asyncio.run(main()) == "/v1/responses?api-version=1"
 
 
-def test_key_and_address_come_from_the_environment(monkeypatch):
+def test_key_and_address_come_from_the_environment(monkeypatch: Any) -> None:
     """`OPENAI_API_KEY` and `OPENAI_BASE_URL` are read when the client is made; blanks around the key are none of it."""
 
-    async def main():
+    async def main() -> Any:
         async with serve([whole(HELLO)]) as server:
             monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
             monkeypatch.setenv("OPENAI_BASE_URL", server.url)
@@ -151,7 +152,7 @@ def test_key_and_address_come_from_the_environment(monkeypatch):
 # --- connections -----------------------------------------------------------------------------------------
 
 
-def test_connections_are_used_again():
+def test_connections_are_used_again() -> None:
     """Whole answers, streams and refusals, one after the other, go over one connection."""
     script = [whole(HELLO), stream(events(HELLO), 5), refused(500), stream(events(HELLO)), whole(HELLO)]
     outcomes, _, server = ask(*script, stream=True)
@@ -159,10 +160,10 @@ def test_connections_are_used_again():
     assert [type(outcome) for outcome in outcomes] == [Success, Success, Failure, Success, Success]
 
 
-def test_calls_at_once_share_the_client():
+def test_calls_at_once_share_the_client() -> None:
     """Fifty calls side by side are answered, each with its own answer."""
 
-    async def main():
+    async def main() -> Any:
         script = [lambda received: whole(completed(message(received.json["input"][0]["content"])))] * 50
         async with serve(script) as server, responses_client(api_key=KEY, base_url=server.url) as client:
             asked = [ModelRequest("a", 0, Sent(), Input((Message("user", str(number)),))) for number in range(50)]
@@ -172,12 +173,12 @@ def test_calls_at_once_share_the_client():
     assert asyncio.run(main()) == [str(number) for number in range(50)]
 
 
-def test_one_client_in_one_loop_after_the_other():
+def test_one_client_in_one_loop_after_the_other() -> None:
     """A client that is never closed works in every new loop, and leaves no connection open (warnings are errors)."""
     client = None
     for _ in range(3):
 
-        async def main():
+        async def main() -> Any:
             nonlocal client
             async with serve([whole(HELLO), stream(events(HELLO))]) as server:
                 client = responses_client(api_key=KEY, base_url=server.url)
@@ -188,11 +189,11 @@ def test_one_client_in_one_loop_after_the_other():
         gc.collect()
 
 
-def test_the_same_client_survives_its_loop():
+def test_the_same_client_survives_its_loop() -> None:
     """The connections of a loop end with it; the next loop gets its own."""
     kept = []
 
-    async def main(pools):
+    async def main(pools: Any) -> None:
         kept.append(await pools.client())
         assert await pools.client() is kept[-1]
 
@@ -204,7 +205,7 @@ def test_the_same_client_survives_its_loop():
     assert not pools._held
 
 
-def test_a_loop_that_was_not_shut_down_is_forgotten():
+def test_a_loop_that_was_not_shut_down_is_forgotten() -> None:
     """A loop that was closed by hand leaves no trace once the client is used again."""
 
     pools, loop = Pools(httpx.AsyncClient), asyncio.new_event_loop()
@@ -215,10 +216,10 @@ def test_a_loop_that_was_not_shut_down_is_forgotten():
     assert loop not in pools._held
 
 
-def test_a_closed_client_may_be_used_again():
+def test_a_closed_client_may_be_used_again() -> None:
     """Closing closes the connections, twice does no harm, and a new call opens a new one."""
 
-    async def main():
+    async def main() -> Any:
         async with serve([whole(HELLO), whole(HELLO)]) as server:
             client = responses_client(api_key=KEY, base_url=server.url)
             await client.aclose()
@@ -230,10 +231,10 @@ def test_a_closed_client_may_be_used_again():
     assert asyncio.run(main()) == [0, 1]
 
 
-def test_a_given_http_client_is_used_and_left_open():
+def test_a_given_http_client_is_used_and_left_open() -> None:
     """It sends the requests with what it was made with, its own time-outs do not apply, and it is not closed."""
 
-    async def main():
+    async def main() -> Any:
         async with (
             serve([Answer(200, {"content-type": "application/json"}, (b"{}",) * 0, "chunked"), stalled()]) as server,
             httpx.AsyncClient(headers={"x-theirs": "1"}, timeout=0.01, follow_redirects=True) as given,
@@ -273,16 +274,16 @@ def test_a_given_http_client_is_used_and_left_open():
         (whole(b"", 504), ServerFailed("Scripted", 504)),
     ],
 )
-def test_a_refusal_is_a_typed_error(answer, error):
+def test_a_refusal_is_a_typed_error(answer: Any, error: Any) -> None:
     """Every status has its error, with the server's words and the seconds that it asks to wait."""
     assert outcome_of(answer) == Failure(error)
     assert outcome_of(answer, stream=True) == Failure(error)
 
 
-def test_a_redirect_is_not_followed():
+def test_a_redirect_is_not_followed() -> None:
     """The key goes nowhere else, even with a client that would follow."""
 
-    async def main():
+    async def main() -> Any:
         async with serve([whole(HELLO)]) as elsewhere, serve([]) as server:
             away = Answer(307, {"location": f"{elsewhere.url}/responses"})
             server.script.append(away)
@@ -303,17 +304,17 @@ def test_a_redirect_is_not_followed():
     "answer",
     [cut(), cut(head=True), stream(events(HELLO)[:200], then="cut"), Answer(200, {}, (b'{"outp',), "chunked", "cut")],
 )
-def test_a_broken_connection_is_a_failure(answer, streaming):
+def test_a_broken_connection_is_a_failure(answer: Any, streaming: Any) -> None:
     """Before the head, after it, or in the middle: `ConnectionFailed`, which names the host."""
     error = outcome_of(answer, stream=streaming).failure()
     assert isinstance(error, ConnectionFailed)
     assert error.message.startswith("127.0.0.1: RemoteProtocolError")
 
 
-def test_nobody_listens():
+def test_nobody_listens() -> None:
     """A refused connection is `ConnectionFailed`."""
 
-    async def main():
+    async def main() -> Any:
         async with serve([]) as server:
             url = server.url
         async with responses_client(api_key=KEY, base_url=url) as client:
@@ -322,7 +323,7 @@ def test_nobody_listens():
     assert isinstance(asyncio.run(main()).failure(), ConnectionFailed)
 
 
-def test_a_stream_that_ends_early_is_a_failure():
+def test_a_stream_that_ends_early_is_a_failure() -> None:
     """A stream that is closed properly before its terminal event has no response."""
     early = stream(events(HELLO)[:-20].rpartition(b"event:")[0])
     assert outcome_of(early, stream=True) == Failure(
@@ -339,7 +340,7 @@ def test_a_stream_that_ends_early_is_a_failure():
         (whole(b""), "it is not JSON"),
     ],
 )
-def test_a_body_that_is_no_response_is_malformed(answer, said):
+def test_a_body_that_is_no_response_is_malformed(answer: Any, said: Any) -> None:
     """Garbage and HTML are `MalformedResponse`, asked to stream or not."""
     for streaming in (False, True):
         error = outcome_of(answer, stream=streaming).failure()
@@ -347,7 +348,7 @@ def test_a_body_that_is_no_response_is_malformed(answer, said):
         assert error.message.startswith(said)
 
 
-def test_a_body_that_cannot_be_unpacked_is_a_failure():
+def test_a_body_that_cannot_be_unpacked_is_a_failure() -> None:
     """A broken compression breaks the connection; a sound one is unpacked."""
     packed = whole(gzip.compress(json.dumps(HELLO).encode()), 200, {"content-encoding": "gzip"})
     assert outcome_of(packed) == read_response(HELLO)
@@ -356,7 +357,7 @@ def test_a_body_that_cannot_be_unpacked_is_a_failure():
     assert "DecodingError" in error.message
 
 
-def test_an_answer_has_a_largest_size(monkeypatch):
+def test_an_answer_has_a_largest_size(monkeypatch: Any) -> None:
     """More bytes than the limit are not read, whole or streamed; of an error only the beginning is."""
     monkeypatch.setattr(fnagents_http, "LARGEST", 1_000)
     monkeypatch.setattr(fnagents_http, "_LARGEST_ERROR", 1_000)
@@ -369,7 +370,7 @@ def test_an_answer_has_a_largest_size(monkeypatch):
     assert len(error.message) < 300
 
 
-def test_an_incomplete_answer_carries_what_arrived():
+def test_an_incomplete_answer_carries_what_arrived() -> None:
     """The token limit is `Incomplete`, streamed or not."""
     short = completed(message("Hel"), status="incomplete", incomplete_details={"reason": "max_output_tokens"})
     error = Incomplete("max_output_tokens", read_response(completed(message("Hel"))).unwrap())
@@ -377,7 +378,7 @@ def test_an_incomplete_answer_carries_what_arrived():
     assert outcome_of(stream(events(short)), stream=True) == Failure(error)
 
 
-def test_a_request_that_cannot_be_written_is_not_sent():
+def test_a_request_that_cannot_be_written_is_not_sent() -> None:
     """The call fails with the reason, and the server is not asked."""
     (outcome,), _, server = ask(times=1, settings={"extra": {"input": []}})
     assert outcome == Failure(BadRequest("it was not sent: settings.extra has input, which the request says already"))
@@ -388,7 +389,7 @@ def test_a_request_that_cannot_be_written_is_not_sent():
 
 
 @pytest.mark.parametrize("answer", [stalled(), stream(events(HELLO)[:200], then="stall")])
-def test_a_stalled_answer_times_out(answer):
+def test_a_stalled_answer_times_out(answer: Any) -> None:
     """The limit is for the whole call, a stream that stops in the middle included, and the connection is closed."""
     began = time.monotonic()
     outcomes, _, server = ask(answer, whole(HELLO), stream=True, timeout=0.2)
@@ -397,13 +398,13 @@ def test_a_stalled_answer_times_out(answer):
     assert [received.connection for received in server.requests] == [0, 1]
 
 
-def test_a_slow_stream_times_out():
+def test_a_slow_stream_times_out() -> None:
     """Bytes that keep coming do not put the limit off."""
     slow = stream(events(HELLO), 20, pause=0.05)
     assert outcome_of(slow, stream=True, timeout=0.2) == Failure(ModelTimedOut(0.2))
 
 
-def test_the_settings_limit_comes_first():
+def test_the_settings_limit_comes_first() -> None:
     """`ModelSettings.timeout` holds for its request, longer or shorter than the client's; None is no limit."""
     assert outcome_of(stalled(), settings={"timeout": 0.1}) == Failure(ModelTimedOut(0.1))
     slow = stream(events(HELLO), 200, pause=0.05)
@@ -411,7 +412,7 @@ def test_the_settings_limit_comes_first():
     assert outcome_of(whole(HELLO), timeout=None) == read_response(HELLO)
 
 
-def test_a_whole_response_is_not_lost_to_a_server_that_stays():
+def test_a_whole_response_is_not_lost_to_a_server_that_stays() -> None:
     """Once the terminal event is there, nothing that follows takes the response away, not even the limit."""
     for then in ("stall", "cut"):
         told = Answer(200, {"content-type": "text/event-stream"}, (events(HELLO), b": still here\n\n"), "chunked", then)
@@ -420,36 +421,32 @@ def test_a_whole_response_is_not_lost_to_a_server_that_stays():
         assert time.monotonic() - began < 3
 
 
-def test_cancelling_closes_the_connection():
+def test_cancelling_closes_the_connection() -> None:
     """A cancelled call raises `CancelledError`, never a failure, and the server sees the connection go."""
 
-    async def main():
+    async def main() -> None:
         answers = [stalled(), stream(events(HELLO)[:200], then="stall")]
         async with serve(answers) as server, responses_client(api_key=KEY, base_url=server.url, stream=True) as client:
             for number in (1, 2):
-                seen = asyncio.Event()
-                task = asyncio.create_task(client(request(), lambda delta, seen=seen: seen.set()))
-                while len(server.requests) < number:
-                    await asyncio.sleep(0.01)
+                task = asyncio.create_task(client(request(), print))
+                await server.until(lambda server: len(server.requests) == number)  # noqa: B023
                 await asyncio.sleep(0.05)
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            while server.closed < 2:
-                await asyncio.sleep(0.01)
-        return server.closed
+            await server.until(lambda server: server.closed == 2)
 
-    assert asyncio.run(asyncio.wait_for(main(), 10)) == 2
+    asyncio.run(asyncio.wait_for(main(), 10))
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, TimeoutError])
-def test_a_listener_that_raises_is_not_hidden(error):
+def test_a_listener_that_raises_is_not_hidden(error: Any) -> None:
     """What the listener raises is its owner's to see, a `TimeoutError` too."""
 
-    def listen(delta):
+    def listen(delta: Any) -> None:
         raise error
 
-    async def main():
+    async def main() -> None:
         async with (
             serve([stream(events(HELLO, *DELTAS))]) as server,
             responses_client(api_key=KEY, base_url=server.url, stream=True) as client,
@@ -480,12 +477,12 @@ NOW = 784_111_777.0
         ({"retry-after": "Sun, 99 Nov 99999 08:49:37 GMT"}, None),
     ],
 )
-def test_the_time_to_wait_is_read(headers, seconds):
+def test_the_time_to_wait_is_read(headers: Any, seconds: Any) -> None:
     """Milliseconds, seconds and dates are read by an injected clock; garbage is None, the past is now."""
     assert retry_after(headers, lambda: NOW) == seconds
 
 
-def test_the_clients_clock_is_injected():
+def test_the_clients_clock_is_injected() -> None:
     """A date in Retry-After is counted from the clock that the client was given."""
     date = email.utils.formatdate(NOW + 5, usegmt=True)
     assert outcome_of(refused(429, {"retry-after": date}), now=lambda: NOW) == Failure(
@@ -497,7 +494,7 @@ def test_the_clients_clock_is_injected():
 
 
 @pytest.mark.parametrize("key", [None, "", " \n"])
-def test_without_a_key_every_call_fails(monkeypatch, key):
+def test_without_a_key_every_call_fails(monkeypatch: Any, key: Any) -> None:
     """No key is a value, not an exception, and says the way out; nothing is sent."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     (outcome,), _, server = ask(times=1, api_key=key)
@@ -506,7 +503,7 @@ def test_without_a_key_every_call_fails(monkeypatch, key):
 
 
 @pytest.mark.parametrize("key", ["a\nkey", "schlüssel", "a\x00key"])
-def test_a_key_that_is_no_header_fails_without_being_shown(key):
+def test_a_key_that_is_no_header_fails_without_being_shown(key: Any) -> None:
     """Characters that cannot be sent are an error that does not repeat them."""
     assert outcome_of(api_key=key) == Failure(Unauthorized("the key has characters that cannot stand in a header"))
 
@@ -520,7 +517,7 @@ def test_a_key_that_is_no_header_fails_without_being_shown(key):
         stream(f"data: {KEY}\n\n".encode()),
     ],
 )
-def test_the_key_shows_in_no_error(answer, caplog):
+def test_the_key_shows_in_no_error(answer: Any, caplog: Any) -> None:
     """Servers that repeat the key are not repeated; neither repr nor log has it."""
     caplog.set_level(0)
     error = outcome_of(answer, stream=True).failure()
@@ -532,7 +529,7 @@ def test_the_key_shows_in_no_error(answer, caplog):
     assert KEY not in repr(client.target)
 
 
-def test_a_short_key_is_no_secret():
+def test_a_short_key_is_no_secret() -> None:
     """The word that stands in for a key does not blot out parts of messages."""
     assert outcome_of(refused(400, message="none of it"), api_key="none") == Failure(BadRequest("none of it"))
 
@@ -548,7 +545,7 @@ def test_a_short_key_is_no_secret():
         ({"headers": {"x-a": "hidden-word\n"}}, "the header 'x-a' has characters that cannot be sent"),
     ],
 )
-def test_an_address_that_cannot_work_is_a_mistake(options, said):
+def test_an_address_that_cannot_work_is_a_mistake(options: Any, said: Any) -> None:
     """It is refused when the client is made, and what should stay hidden does."""
     with pytest.raises(DeclarationError, match=said) as caught:
         responses_client(api_key=KEY, **options)

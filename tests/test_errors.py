@@ -37,7 +37,9 @@ def test_no_error_belongs_to_two_unions():
 
 def test_every_error_class_is_exported():
     """The module's `__all__` names every class in it."""
-    classes = {name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__}
+    classes = {
+        name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__
+    }
     assert classes - set(errors.__all__) == set()
 
 

@@ -40,7 +40,7 @@ from fnagents.errors import (
     UnknownTool,
     UnrenderableOutput,
 )
-from fnagents.prose import LONGEST, explain, shortened
+from fnagents.prose import LONGEST, explain, shortened, unfit
 from fnagents.rendering import raised
 from fnagents.runs import start
 
@@ -97,7 +97,10 @@ SENTENCES = [
         ToolFailed("1.0", ToolRaised("ValueError")),
         "The tool call 1.0 failed, which ends the run: The tool failed: ValueError",
     ),
-    (InvalidOutput("$.x: missing"), "The final output is not of the expected type: $.x: missing"),
+    (
+        InvalidOutput("$.x: missing"),
+        "The final output is not of the expected type: $.x: missing. Answer again in that type.",
+    ),
     (ModelRefused("I cannot."), "The model declined: I cannot."),
     (UnknownAgent("b", ("a",)), "There is no agent named 'b'. The agents are: a."),
     (UnknownAgent("b"), "There is no agent named 'b'. The agents are: none."),
@@ -166,3 +169,15 @@ def test_shortened_text_fits_its_limit(text, limit, expected):
     """Nothing is cut from what fits; what is cut still fits with the count of what is missing."""
     assert shortened(text, limit) == expected
     assert len(expected) <= limit
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (InvalidJson("it is an array"), "it is an array"),
+        (InvalidArguments(("$.x: odd", "$.y: odd")), "$.x: odd; $.y: odd"),
+    ],
+)
+def test_what_is_wrong_with_a_final_output(problem, text):
+    """The same problems, but nobody is told to call a tool again."""
+    assert unfit(problem) == text

@@ -75,7 +75,10 @@ READ: dict[str, tuple[str, Docstring]] = {
         "Add.\n\nArgs:\n    a: First.\n\nAnd more prose.\n\nNote:\n    x: y\n",
         Docstring("Add.", {"a": "First."}),
     ),
-    "google, a note before": ("Add.\n\nNote:\n    Careful.\n\nArgs:\n    a: First.", Docstring("Add.", {"a": "First."})),
+    "google, a note before": (
+        "Add.\n\nNote:\n    Careful.\n\nArgs:\n    a: First.",
+        Docstring("Add.", {"a": "First."}),
+    ),
     "google, an empty section": ("Add.\n\nArgs:\n\nReturns:\n    x", Docstring("Add.")),
     "google, no entry": ("Add.\n\nArgs:\n    nothing to see\n", Docstring("Add.")),
     "google, prose before the entries": (
@@ -119,7 +122,9 @@ READ: dict[str, tuple[str, Docstring]] = {
         e : int
             Not a parameter.
         """,
-        Docstring("Add.", {"a": "First,\non two lines.", "b": "Both.", "c": "Both.", "rest": "The rest.", "d": "Last."}),
+        Docstring(
+            "Add.", {"a": "First,\non two lines.", "b": "Both.", "c": "Both.", "rest": "The rest.", "d": "Last."}
+        ),
     ),
     "numpy, raises first": (
         "Add.\nRaises\n------\nValueError\n    Never.\nParameters\n----------\na : int\n    First.\n",
@@ -145,7 +150,10 @@ READ: dict[str, tuple[str, Docstring]] = {
     ),
     "sphinx, returns alone": ("Add.\n:returns: the sum", Docstring("Add.")),
     "epydoc": ("Add.\n@param a: First.\n@return: x", Docstring("Add.", {"a": "First."})),
-    "a role is no field": ("See :class:`int`.\n\nArgs:\n    a: First.", Docstring("See :class:`int`.", {"a": "First."})),
+    "a role is no field": (
+        "See :class:`int`.\n\nArgs:\n    a: First.",
+        Docstring("See :class:`int`.", {"a": "First."}),
+    ),
 }
 
 

@@ -45,14 +45,23 @@ CONVERTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"properties": {"a": {**INTEGER, "default": None}, "b": {**INTEGER, "default": 3}}},
         closed(a=INTEGER, b={**INTEGER, "default": 3}),
     ),
-    "an optional parameter does not become nullable": (of({**INTEGER, "default": 3}), closed(a={**INTEGER, "default": 3})),
+    "an optional parameter does not become nullable": (
+        of({**INTEGER, "default": 3}),
+        closed(a={**INTEGER, "default": 3}),
+    ),
     "nested objects are closed": (of(of(STRING)), closed(a=closed(a=STRING))),
     "a nullable object is closed": (
         of({"type": ["object", "null"], "properties": {"b": {}}}),
         closed(a={**closed(b={}), "type": ["object", "null"]}),
     ),
-    "a bare nested object is closed": (of({"type": "object"}), closed(a={"type": "object", "additionalProperties": False})),
-    "other types are left alone": (of({"type": "string", "additionalProperties": True}), closed(a={"type": "string", "additionalProperties": True})),
+    "a bare nested object is closed": (
+        of({"type": "object"}),
+        closed(a={"type": "object", "additionalProperties": False}),
+    ),
+    "other types are left alone": (
+        of({"type": "string", "additionalProperties": True}),
+        closed(a={"type": "string", "additionalProperties": True}),
+    ),
     "items": (of({"type": "array", "items": of(STRING)}), closed(a={"type": "array", "items": closed(a=STRING)})),
     "items by position": (of({"items": [of(STRING)]}), closed(a={"items": [closed(a=STRING)]})),
     "prefixItems": (of({"prefixItems": [of(STRING)]}), closed(a={"prefixItems": [closed(a=STRING)]})),
@@ -87,7 +96,10 @@ CONVERTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {**closed(a={"$ref": "#/$defs/D"}), "$defs": {"D": STRING}},
     ),
     "a chain of references keeps its type": (
-        of({"$ref": "#/definitions/A", "description": "x"}, definitions={"A": {"$ref": "#/definitions/B"}, "B": of(STRING)}),
+        of(
+            {"$ref": "#/definitions/A", "description": "x"},
+            definitions={"A": {"$ref": "#/definitions/B"}, "B": of(STRING)},
+        ),
         {
             **closed(a={"anyOf": [{"$ref": "#/definitions/A"}], "description": "x"}),
             "definitions": {"A": {"$ref": "#/definitions/B"}, "B": closed(a=STRING)},
@@ -119,7 +131,7 @@ CONVERTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "$id at the root": ({"$id": "urn:x", "properties": {}}, {"$id": "urn:x", **EMPTY}),
     "keywords of no concern": (
-        of({"type": "string", "enum": ["a"], "examples": [{"b": ("c",)}], "not": {"const": "b"}}),
+        of({"type": "string", "enum": ["a"], "examples": [{"b": ["c"]}], "not": {"const": "b"}}),
         closed(a={"type": "string", "enum": ["a"], "examples": [{"b": ["c"]}], "not": {"const": "b"}}),
     ),
     "properties named like keywords": (
@@ -224,7 +236,7 @@ def test_no_strict_form(schema: dict[str, Any], path: str, reason: str) -> None:
     match strict(schema):
         case Failure(NotStrict(where, why)):
             assert reason in why
-            assert where == path or reason in ("parts",)
+            assert where == path or reason == "parts"
         case Success():
             pytest.fail("it has a strict form")
     assert before is None or schema == before
@@ -294,9 +306,7 @@ def test_work_is_bounded_by_size() -> None:
     definitions = {
         f"D{n}": {
             "type": "object",
-            "properties": {
-                side: {"$ref": f"#/$defs/D{n + 1}", "description": side} for side in ("left", "right")
-            },
+            "properties": {side: {"$ref": f"#/$defs/D{n + 1}", "description": side} for side in ("left", "right")},
         }
         for n in range(25)
     }
@@ -314,7 +324,9 @@ def test_a_thousand_definitions_in_a_row() -> None:
 def test_strict_text_names_tool_parameter_and_ways_out() -> None:
     """A schema that cannot be strict is a declaration error that says where, and what to do."""
     schema = json.dumps(of({"type": "object", "additionalProperties": True}))
-    with pytest.raises(DeclarationError, match=r"tool 'save': the parameter 'a' cannot be strict: .*strict=False.*dataclass"):
+    with pytest.raises(
+        DeclarationError, match=r"tool 'save': the parameter 'a' cannot be strict: .*strict=False.*dataclass"
+    ):
         strict_text(schema, "save")
     with pytest.raises(DeclarationError, match="the schema of its parameters cannot be strict"):
         strict_text('{"type":"string"}', "save")

@@ -11,7 +11,21 @@ from decimal import Decimal
 from enum import Enum, IntEnum, auto
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ForwardRef, Generic, Literal, NamedTuple, NewType, NotRequired, Optional, Required, TypedDict, TypeVar, Union  # noqa: E501
+from typing import (
+    Annotated,
+    Any,
+    ForwardRef,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    Optional,
+    Required,
+    TypedDict,
+    TypeVar,
+    Union,
+)
 from uuid import UUID
 
 import annotated_types as at
@@ -164,6 +178,11 @@ class Misplaced:
     name: str = attrs.field(validator=attrs.validators.ge(1))
 
 
+@dataclasses.dataclass
+class Lazy:
+    n: int = None  # type: ignore[assignment]  # as it was written before PEP 484 was amended
+
+
 class Place(TypedDict, total=False):
     """A place."""
 
@@ -187,6 +206,18 @@ class Model(pydantic.BaseModel):
     n: int = pydantic.Field(ge=0, alias="N")
     inner: Optional["Model"] = None
     kind: Literal["a"] = "a"
+
+
+class Cat(pydantic.BaseModel):
+    kind: Literal["cat"]
+
+
+class Dog(pydantic.BaseModel):
+    kind: Literal["dog"]
+
+
+class Pet(pydantic.BaseModel):
+    one: Cat | Dog = pydantic.Field(discriminator="kind")
 
 
 class OpenModel(pydantic.BaseModel):
@@ -304,7 +335,7 @@ ROWS: list[Row] = [
      [(1, Level.LOW), (2.0, Level.HIGH), (True, BAD), (3, BAD)]),
     (Corner, None, [("TOP", Corner.TOP), ("LEFT", BAD)]),
     (Mixed, None, [(1, Mixed.ONE), ("true", Mixed.TRUE), (True, BAD)]),
-    (Optional[int], {"anyOf": [INT, {"type": "null"}]}, [(None, None), (1, 1), ("1", BAD)]),  # noqa: UP007, UP045
+    (Optional[int], {"anyOf": [INT, {"type": "null"}]}, [(None, None), (1, 1), ("1", BAD)]),  # noqa: UP045
     (int | str | None, None, [(None, None), (1, 1), ("1", "1"), (1.5, BAD), ([], BAD)]),
     (float | int, None, [(5, 5), (5.0, 5.0), ("5", BAD)]),
     (Union[datetime, str], None, [("x", "x"), ("2024-01-02T00:00:00Z", datetime(2024, 1, 2, tzinfo=UTC))]),  # noqa: UP007
@@ -348,10 +379,12 @@ ROWS: list[Row] = [
         }},
     }, [({"city": "Oslo"}, {"city": "Oslo"}), ({"zip": "1"}, BAD)]),
     (Loose, None, [({"a": 1}, {"a": 1}), ({"a": 1, "b": True}, {"a": 1, "b": True}), ({"a": 1, "b": 1}, BAD)]),
+    (Lazy, None, [({}, Lazy()), ({"n": None}, Lazy()), ({"n": 1}, Lazy(1)), ({"n": "x"}, BAD)]),
     (Range, None, [({"low": 1}, Range(1)), ({"low": 1, "high": 2}, Range(1, 2)), ([1, 2], BAD)]),
     (Model, None, [({"N": 1}, Model(N=1)), ({"N": 1, "inner": {"N": 0}}, Model(N=1, inner=Model(N=0))),
                    ({"N": -1}, BAD), ({"N": "1"}, BAD), ({"N": 1, "p": {}}, BAD), ({"N": 1, "inner": {"n": 0}}, BAD)]),
     (OpenModel, None, [({"a": 1, "b": 2}, OpenModel(a=1, b=2)), ({"b": 2}, BAD)]),  # type: ignore[call-arg]
+    (Pet, None, [({"one": {"kind": "dog"}}, Pet(one=Dog(kind="dog"))), ({"one": {"kind": "cow"}}, BAD)]),
     (Parcel[int], None, [({"content": 1}, Parcel[int](content=1)), ({"content": "a"}, BAD)]),
     (Checked, None, [({"a": 1}, Checked(1)), ({"a": "1"}, BAD)]),
     (Struct, None, [({"a": 1}, Struct(1)), ({"a": -1}, BAD), ({"a": 1, "c": 1}, BAD)]),
@@ -359,7 +392,7 @@ ROWS: list[Row] = [
      [(0, 0), (8, 8), (3, BAD), (-2, BAD), (10, BAD)]),
     (Annotated[float, at.Gt(0), at.Le(1)], {"type": "number", "exclusiveMinimum": 0, "maximum": 1}, [(1, 1.0), (0, BAD), (1.5, BAD)]),
     (Annotated[float, at.MultipleOf(0.5)], None, [(1.5, 1.5), (1.3, BAD), (1e308, 1e308)]),
-    (Annotated[float, at.MultipleOf(1e-9)], None, [(1e300, 1e300)]),
+    (Annotated[float, at.MultipleOf(1e-9)], None, [(1e300, BAD), (0, 0.0)]),
     (Annotated[str, at.Len(1, 3), "a name"], {**STR, "minLength": 1, "maxLength": 3, "description": "a name"}, [("ab", "ab"), ("", BAD), ("abcd", BAD)]),
     (Annotated[list[int], at.MinLen(1)], {"type": "array", "items": INT, "minItems": 1}, [([1], [1]), ([], BAD)]),
     (Annotated[dict[str, int], at.MaxLen(1)], None, [({"a": 1}, {"a": 1}), ({"a": 1, "b": 2}, BAD)]),
@@ -409,7 +442,6 @@ REFUSED: list[tuple[Any, str]] = [
     (dict[Point, int], "keys are not text"),
     (Annotated[str, at.Ge(3)], "minimum does not bear on it"),
     (Annotated[date, at.Ge(date(2024, 1, 1))], "does not bear on it"),
-    (Annotated[int, at.Ge(date(2024, 1, 1).__add__)], "no JSON form|minimum"),
     (Annotated[int, at.Ge([])], "no bound"),
     (Annotated[str, pydantic.Field(pattern="(")], "a constraint"),
     (Badly, "minimum does not bear"),

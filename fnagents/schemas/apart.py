@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fnagents.schemas.data import is_array, is_object
+
 __all__ = ["apart"]
 
 _ALL = frozenset({"null", "boolean", "integer", "fraction", "string", "array", "object"})
@@ -48,12 +50,12 @@ def _keys_apart(one: Mapping[str, Any], other: Mapping[str, Any], look: _Look, f
         return False
     mine, theirs = _dict(one.get("properties")), _dict(other.get("properties"))
     required = other.get("required")
-    if isinstance(required, list) and any(name not in mine for name in required):
+    if is_array(required) and any(name not in mine for name in required):
         return True
     if other.get("additionalProperties") is False and "patternProperties" not in other and mine.keys() - theirs.keys():
         return True
     return any(
-        isinstance(mine[name], dict) and isinstance(theirs[name], dict) and apart(mine[name], theirs[name], look, fuel - 1)
+        is_object(mine[name]) and is_object(theirs[name]) and apart(mine[name], theirs[name], look, fuel - 1)
         for name in mine
         if name in theirs
     )
@@ -68,13 +70,11 @@ def _types(schema: Mapping[str, Any], look: _Look, fuel: int, *, strict: bool = 
         if strict and "properties" in schema:
             return {"object"}
         branches = schema.get("anyOf")
-        if not isinstance(branches, list) or fuel == 0:
+        if not is_array(branches) or fuel == 0:
             return set(_ALL)
-        seen = [look(branch) if isinstance(branch, dict) else None for branch in branches]
-        return {
-            name for one in seen for name in (_ALL if one is None else _types(one, look, fuel - 1, strict=strict))
-        }
-    names = kind if isinstance(kind, list) else [kind]
+        seen = [look(branch) if is_object(branch) else None for branch in branches]
+        return {name for one in seen for name in (_ALL if one is None else _types(one, look, fuel - 1, strict=strict))}
+    names: list[Any] = kind if is_array(kind) else [kind]
     return {each for name in names for each in _NAMES.get(name, _ALL) if isinstance(name, str)}
 
 
@@ -82,7 +82,7 @@ def _values(schema: Mapping[str, Any]) -> list[Any] | None:
     if "const" in schema:
         return [schema["const"]]
     listed = schema.get("enum")
-    return listed if isinstance(listed, list) else None
+    return listed if is_array(listed) else None
 
 
 def _type_of(value: Any) -> str:
@@ -90,15 +90,17 @@ def _type_of(value: Any) -> str:
         return "boolean"
     if isinstance(value, int | float):
         return "integer" if value == int(value) else "fraction"
-    return {type(None): "null", str: "string", list: "array"}.get(type(value), "object")
+    if value is None:
+        return "null"
+    return "string" if isinstance(value, str) else "array" if is_array(value) else "object"
 
 
 def _same(one: Any, other: Any) -> bool:
     # Only scalars are told apart with certainty: `[1]` and `[True]` are equal to Python and not to JSON Schema.
-    if isinstance(one, list | dict) or isinstance(other, list | dict):
-        return type(one) is type(other)
+    if is_array(one) or is_object(one) or is_array(other) or is_object(other):
+        return _type_of(one) == _type_of(other)
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
 def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return value if is_object(value) else {}

@@ -10,13 +10,13 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 import typing_extensions
 from attrs import frozen
 
-from fnagents.schemas import forms
+from fnagents.schemas import containers, forms
 from fnagents.schemas.constraints import attrs_keywords, constrained, keywords_of, text_of
 from fnagents.schemas.docstrings import read_docstring
 from fnagents.schemas.foreign import foreign_form
@@ -26,7 +26,7 @@ from fnagents.schemas.plain import plain, said_of
 if TYPE_CHECKING:
     from fnagents.schemas.types import Builder
 
-__all__ = ["class_form", "with_default"]
+__all__ = ["class_form", "or_null", "with_default"]
 
 
 @frozen
@@ -41,7 +41,7 @@ class _Field:
     keywords: Mapping[str, Any] = {}
 
 
-def class_form(builder: Builder, kind: type, arguments: tuple[Any, ...]) -> Form:
+def class_form(builder: Builder, kind: Any, arguments: tuple[Any, ...]) -> Form:
     """The form of a class; refuses a class that has none."""
     foreign = foreign_form(builder, kind, arguments)
     if foreign is not None:
@@ -55,12 +55,11 @@ def class_form(builder: Builder, kind: type, arguments: tuple[Any, ...]) -> Form
     for base in (str, int, float):
         if issubclass(kind, base):
             return _subclass(kind, base)
-    builder.refuse(kind)
+    return builder.refuse(kind)
 
 
-def _subclass(kind: type, base: type) -> Form:
-    inner = forms.scalar(base)
-    assert inner is not None  # noqa: S101  # str, int and float have forms
+def _subclass(kind: Any, base: type) -> Form:
+    inner = forms.SCALARS[base]
     decode = inner.decode
     return Form(inner.schema, lambda value: kind(decode(value)))
 
@@ -83,13 +82,13 @@ def _doc(kind: type, generated: tuple[str, ...] = ()) -> str:
     return "" if text in generated or text.startswith(f"{kind.__name__}(") else inspect.cleandoc(text)
 
 
-_Fields = Callable[["type", Mapping[str, Any]], "list[_Field]"]
+_Fields: TypeAlias = "Callable[[Any, Mapping[str, Any]], list[_Field]]"
 
 
-def _fields_of(kind: type) -> _Fields | None:
+def _fields_of(kind: Any) -> _Fields | None:
     if typing_extensions.is_typeddict(kind):
         return _typed_dict
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if hasattr(kind, "_fields") and tuple in kind.__mro__:
         return _named_tuple
     if attrs.has(kind):
         return _attrs
@@ -102,7 +101,7 @@ def _object(builder: Builder, kind: type, arguments: tuple[Any, ...], read: _Fie
         builder.refuse(kind, "its constructor takes other things than its fields")
     bound = dict(zip(getattr(kind, "__parameters__", ()), arguments, strict=False))
     told = read_docstring(_doc(kind))
-    members: list[forms.Member] = []
+    members: list[containers.Member] = []
     hashable = kind.__hash__ is not None
     for field in fields:
         form = builder.within(bound, field.hint)
@@ -110,19 +109,31 @@ def _object(builder: Builder, kind: type, arguments: tuple[Any, ...], read: _Fie
             form = constrained(form, field.keywords)
         except (TypeError, ValueError) as error:
             builder.refuse(field.hint, f"a constraint of {kind.__name__}.{field.key}: {error}")
+        form = or_null(form, field.default)
         text = told.parameters.get(field.key) or field.description
         if text:
             form = Form({**form.schema, "description": text}, form.decode, form.hashable)
         form = with_default(form, field.default)
         hashable = hashable and form.hashable
         members.append((field.key, field.key, form, field.required))
-    made = forms.object_form(members, kind, hashable=hashable)
+    made = containers.object_form(members, kind, hashable=hashable)
     return Form({"description": told.description, **made.schema}, made.decode, hashable) if told.description else made
 
 
 def _taken(kind: Any) -> set[str]:
     code = kind.__init__.__code__
     return set(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+
+
+def or_null(form: Form, default: Any) -> Form:
+    """The form, and null too if that is the default: what is left out as None may be said as null.
+
+    >>> or_null(forms.SCALARS[int], None).schema
+    {'anyOf': [{'type': 'integer'}, {'type': 'null'}]}
+    """
+    if default is not None or form.nullable:
+        return form
+    return containers.union_form([form, forms.SCALARS[type(None)]])
 
 
 def with_default(form: Form, default: Any) -> Form:
@@ -162,7 +173,7 @@ def _named_tuple(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
 
 def _attrs(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
     taken = dict(getattr(kind.__init__, "__annotations__", {}))
-    fields = []
+    fields: list[_Field] = []
     for one in attrs.fields(kind):
         if not one.init:
             continue
@@ -185,7 +196,7 @@ def _attrs(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
 
 
 def _dataclass(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
-    fields = []
+    fields: list[_Field] = []
     for one in dataclasses.fields(kind):
         if not one.init:
             continue
@@ -201,4 +212,3 @@ def _dataclass(kind: Any, hints: Mapping[str, Any]) -> list[_Field]:
             )
         )
     return fields
-

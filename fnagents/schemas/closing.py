@@ -11,6 +11,8 @@ from urllib.parse import unquote
 
 from attrs import frozen
 
+from fnagents.schemas.data import is_array, is_object
+
 __all__ = [
     "ANNOTATIONS",
     "DEFINITIONS",
@@ -28,8 +30,24 @@ __all__ = [
 DEFINITIONS = ("$defs", "definitions")
 #: Keywords that say something and demand nothing.
 ANNOTATIONS = frozenset(
-    "$anchor $comment $defs $schema contentEncoding contentMediaType contentSchema default definitions deprecated"
-    " description discriminator examples readOnly title writeOnly".split()
+    [
+        "$anchor",
+        "$comment",
+        "$defs",
+        "$schema",
+        "contentEncoding",
+        "contentMediaType",
+        "contentSchema",
+        "default",
+        "definitions",
+        "deprecated",
+        "description",
+        "discriminator",
+        "examples",
+        "readOnly",
+        "title",
+        "writeOnly",
+    ]
 )
 
 #: Where the walk is: the way back to the root, a name at a time, so that going down costs one pair.
@@ -54,7 +72,7 @@ class RefusedError(Exception):
 
 def refuse(path: Path, reason: str) -> NoReturn:
     """Leave the walk: there is no strict form, for the reason at the path."""
-    names = []
+    names: list[str] = []
     while path is not None:
         path, name = path
         names.append(name)
@@ -79,11 +97,11 @@ def found(root: Any, reference: Any) -> Any:
     """
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         return None
-    value = root
+    value: Any = root
     for name in steps(reference):
-        if isinstance(value, dict):
+        if is_object(value):
             value = value.get(name)
-        elif isinstance(value, list) and name.isascii() and name.isdecimal() and int(name[:9]) < len(value):
+        elif is_array(value) and name.isascii() and name.isdecimal() and int(name[:9]) < len(value):
             value = value[int(name)]
         else:
             return None
@@ -100,7 +118,7 @@ def merged(inner: Mapping[str, Any], outer: Mapping[str, Any], path: Path) -> di
     for name, value in outer.items():
         if name in ANNOTATIONS or name not in both or both[name] == value:
             both[name] = value
-        elif name == "required" and isinstance(value, list) and isinstance(both[name], list):
+        elif name == "required" and is_array(value) and is_array(both[name]):
             both[name] = [*both[name], *(key for key in value if key not in both[name])]
         elif value or name != "properties":
             refuse(path, f"{name} differs between its allOf or reference and the schema around it")
@@ -109,11 +127,11 @@ def merged(inner: Mapping[str, Any], outer: Mapping[str, Any], path: Path) -> di
 
 def flat_root(source: Mapping[str, Any]) -> dict[str, Any]:
     """The source with a reference at its root followed: a provider wants the root to be the object itself."""
-    root, seen = dict(source), set()
+    root, seen = dict(source), set[str]()
     while "$ref" in root:
         reference = root.pop("$ref")
         target = found(source, reference)
-        if not isinstance(target, dict) or reference in seen:
+        if not is_object(target) or reference in seen:
             refuse(None, f"its reference {reference!r} leads to no schema in it")
         seen.add(reference)
         root = merged(target, root, None)
@@ -123,7 +141,7 @@ def flat_root(source: Mapping[str, Any]) -> dict[str, Any]:
 def closed(form: dict[str, Any], schema: Mapping[str, Any], path: Path) -> None:
     """Close the form of an object, and require all of its keys."""
     kind = form.get("type")
-    names = kind if isinstance(kind, list) else (kind,)
+    names: list[Any] = kind if is_array(kind) else [kind]
     extra = schema.get("additionalProperties", False)
     if kind is None and ("properties" in form or "additionalProperties" in form):
         form["type"] = "object"
@@ -133,8 +151,8 @@ def closed(form: dict[str, Any], schema: Mapping[str, Any], path: Path) -> None:
         refuse(path, "it takes keys that are not declared (additionalProperties)")
     form["additionalProperties"] = False
     properties = form.get("properties", {})
-    required = form.get("required", ())
-    if not isinstance(required, list | tuple) or not all(name in properties for name in required):
+    required = form.get("required", [])
+    if not is_array(required) or not all(name in properties for name in required):
         refuse(path, f"it requires a key that it does not declare: {required!r:.80}")
     if "properties" in form:
         form["required"] = list(properties)

@@ -8,9 +8,11 @@ read by the class that attrs gives them; they run in the constructor, and here o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from fractions import Fraction
 from typing import Any
+
+from typing_extensions import TypeIs
 
 from fnagents.schemas.forms import Decode, Form, MismatchError
 from fnagents.schemas.plain import plain
@@ -28,12 +30,11 @@ _NAMES = {
     "pattern": "pattern",
 }
 _KNOWN = frozenset({"annotated_types", "msgspec", "pydantic"})
+_NUMERIC = {name: name for name in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")}
 #: For each JSON type, the keywords that bear on it, and what they are called there.
 _BY_TYPE: dict[str, dict[str, str]] = {
-    **dict.fromkeys(
-        ("integer", "number"),
-        {name: name for name in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")},
-    ),
+    "integer": _NUMERIC,
+    "number": _NUMERIC,
     "string": {name: name for name in ("minLength", "maxLength", "pattern")},
     "array": {"minLength": "minItems", "maxLength": "maxItems"},
     "object": {"minLength": "minProperties", "maxLength": "maxProperties"},
@@ -42,6 +43,10 @@ _BY_TYPE: dict[str, dict[str, str]] = {
 
 def _is_number(value: Any) -> bool:
     return type(value) is int or type(value) is float
+
+
+def _is_sized(value: Any) -> TypeIs[Sized]:
+    return isinstance(value, str | list | dict)
 
 
 def keywords_of(metadata: Iterable[Any]) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def keywords_of(metadata: Iterable[Any]) -> dict[str, Any]:
         for name, keyword in _NAMES.items():
             value = getattr(one, name, None)
             if value is not None and not callable(value):
-                keywords[keyword] = value.pattern if isinstance(value, re.Pattern) else value
+                keywords[keyword] = getattr(value, "pattern", value)
         keywords.update(keywords_of(getattr(one, "metadata", None) or ()))
     return keywords
 
@@ -91,7 +96,7 @@ def attrs_keywords(validator: Any) -> dict[str, Any]:
     kind = type(validator).__name__
     if kind == "_AndValidator":
         merged: dict[str, Any] = {}
-        for one in validator._validators:
+        for one in validator._validators:  # noqa: SLF001  # attrs has no other way to ask
             merged.update(attrs_keywords(one))
         return merged
     if kind == "_OptionalValidator":
@@ -205,8 +210,8 @@ _CHECKS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {
     "exclusiveMinimum": lambda bound: lambda value: not _is_number(value) or value > bound,
     "maximum": lambda bound: lambda value: not _is_number(value) or value <= bound,
     "exclusiveMaximum": lambda bound: lambda value: not _is_number(value) or value < bound,
-    "minLength": lambda least: lambda value: not isinstance(value, str | list | dict) or len(value) >= least,
-    "maxLength": lambda most: lambda value: not isinstance(value, str | list | dict) or len(value) <= most,
+    "minLength": lambda least: lambda value: not _is_sized(value) or len(value) >= least,
+    "maxLength": lambda most: lambda value: not _is_sized(value) or len(value) <= most,
     "pattern": _matching,
     "multipleOf": _multiple,
 }

@@ -21,6 +21,7 @@ from fnagents.schemas.closing import (
     refuse,
     steps,
 )
+from fnagents.schemas.data import is_array, is_object
 
 __all__ = ["Conversion"]
 
@@ -29,9 +30,21 @@ _DEEPEST = 100
 _MOST = 100_000
 #: Keywords whose subschemas stay as they are.
 _UNTOUCHED = frozenset(
-    "not if then else contains propertyNames dependentSchemas dependencies unevaluatedItems additionalItems".split()
+    [
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "propertyNames",
+        "dependentSchemas",
+        "dependencies",
+        "unevaluatedItems",
+        "additionalItems",
+    ]
 )
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 class Conversion:
     """One conversion: its source, what is left to spend, the references seen and the nodes made."""
@@ -63,7 +76,7 @@ class Conversion:
     def _definitions(self, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         made: dict[str, dict[str, Any]] = {}
         for keyword, names in given.items():
-            if not isinstance(names, dict):
+            if not is_object(names):
                 refuse(None, f"{keyword} is not an object")
             made[keyword] = {}
         for keyword, name, path in self._in_order(given):
@@ -91,7 +104,7 @@ class Conversion:
     def node(self, schema: Any, path: Path, depth: int) -> dict[str, Any]:
         """One subschema, converted."""
         self.spend(path, depth)
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             refuse(path, f"a subschema must be an object, and one of its is {schema!r:.40}")
         if "allOf" in schema:
             schema = self._flat(schema, path)
@@ -121,11 +134,11 @@ class Conversion:
     def copy(self, value: Any, path: Path, depth: int, *, bare: bool = False) -> Any:
         """A copy of plain data; if `bare`, of data without references."""
         self.spend(path, depth)
-        if isinstance(value, dict):
+        if is_object(value):
             if bare and "$ref" in value:
                 refuse(path, "it has a reference inside of not, if, contains or the like")
             return {name: self.copy(each, path, depth + 1, bare=bare) for name, each in value.items()}
-        if isinstance(value, list | tuple):
+        if is_array(value):
             return [self.copy(each, path, depth + 1, bare=bare) for each in value]
         if type(value) not in _SCALARS:
             refuse(path, f"a schema is plain data, and it has a {type(value).__name__}")
@@ -139,7 +152,8 @@ class Conversion:
         beside = {
             name: self.copy(value, path, depth + 1)
             for name, value in schema.items()
-            if name != "$ref" and not (name == "default" and value is None)
+            if name != "$ref"
+            and not (name == "default" and value is None)
             # What the target says already need not be said again.
             and (name in ANNOTATIONS or name not in target or target[name] != value)
         }
@@ -156,19 +170,19 @@ class Conversion:
 
     def look(self, schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The schema that a reference leads to, through as many more as there are; None if it leads nowhere."""
-        seen = set()
-        while isinstance(schema, dict) and "$ref" in schema:
+        seen = set[str]()
+        while is_object(schema) and "$ref" in schema:
             reference = schema["$ref"]
             if not isinstance(reference, str) or reference in seen:
                 return None
             seen.add(reference)
             schema = found(self.source, reference)
-        return schema if isinstance(schema, dict) else None
+        return schema if is_object(schema) else None
 
     def _flat(self, schema: dict[str, Any], path: Path) -> dict[str, Any]:
         while "allOf" in schema:
             parts = schema["allOf"]
-            if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], dict):
+            if not is_array(parts) or len(parts) != 1 or not is_object(parts[0]):
                 refuse(path, "it has an allOf of more than one schema")
             self.spend(path, 0)
             schema = merged(parts[0], {name: value for name, value in schema.items() if name != "allOf"}, path)
@@ -178,7 +192,7 @@ class Conversion:
 
     def properties(self, form: dict[str, Any], keyword: str, value: Any, path: Path, depth: int) -> None:
         """`properties`: a schema by name."""
-        if not isinstance(value, dict):
+        if not is_object(value):
             refuse(path, f"{keyword} is not an object")
         form[keyword] = {name: self.node(each, (path, str(name)), depth + 2) for name, each in value.items()}
 
@@ -187,13 +201,13 @@ class Conversion:
         below = (path, "[]")
         form[keyword] = (
             [self.node(each, below, depth + 2) for each in value]
-            if isinstance(value, list)
+            if is_array(value)
             else self.node(value, below, depth + 1)
         )
 
     def union(self, form: dict[str, Any], keyword: str, value: Any, path: Path, depth: int) -> None:
         """`anyOf`, and `oneOf` as one."""
-        if not isinstance(value, list):
+        if not is_array(value):
             refuse(path, f"{keyword} is not an array")
         if "anyOf" in form:
             refuse(path, "it has both anyOf and oneOf")
@@ -214,6 +228,7 @@ class Conversion:
 
     def unsupported(self, form: dict[str, Any], keyword: str, value: Any, path: Path, depth: int) -> None:
         """What no strict schema has."""
+        del form, value, depth  # the shape of a conversion
         refuse(path, f"{keyword} has no strict form")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from attrs import field, frozen
@@ -25,7 +26,7 @@ class Docstring:
     """A description, and descriptions by parameter."""
 
     description: str = ""
-    parameters: Mapping[str, str] = field(factory=dict)
+    parameters: Mapping[str, str] = field(factory=dict[str, str])
 
 
 _PARAMETERS = (
@@ -41,9 +42,24 @@ _GOOGLE = re.compile(rf"^[ ]*(?:(?P<parameters>{_PARAMETERS})|(?:{_OTHERS}))[ ]?
 _NUMPY = re.compile(rf"^[ ]*(?:(?P<parameters>{_PARAMETERS})|(?:{_OTHERS}))[ ]*:?[ ]*$", re.IGNORECASE)
 _RULE = re.compile(r"^[ ]*[-=~]{3,}[ ]*$")
 _SPHINX = re.compile(r"^[ ]*[:@](?P<word>[a-z]+)(?:[ ]+(?P<what>[^:\n]*))?:", re.IGNORECASE)
-_SPHINX_PARAMETERS = frozenset("param parameter arg argument key keyword kwarg kwparam var ivar cvar".split())
+_SPHINX_PARAMETERS = frozenset(
+    ["param", "parameter", "arg", "argument", "key", "keyword", "kwarg", "kwparam", "var", "ivar", "cvar"]
+)
 _SPHINX_WORDS = _SPHINX_PARAMETERS | frozenset(
-    "type return returns rtype raise raises except exception yield yields meta vartype".split()
+    [
+        "type",
+        "return",
+        "returns",
+        "rtype",
+        "raise",
+        "raises",
+        "except",
+        "exception",
+        "yield",
+        "yields",
+        "meta",
+        "vartype",
+    ]
 )
 #: `name`, `*name`, `name (type)`, each with a colon.
 _ENTRY = re.compile(r"^[ ]*`{0,2}(\*{0,2}\w+)`{0,2}[ ]*(?:\(([^\n]*?)\))?[ ]*:(?=\s|$)")
@@ -73,7 +89,7 @@ def read_docstring(text: str | None, style: Style | None = None) -> Docstring:
 def _style_of(lines: list[str]) -> Style:
     if any(_is_field(line) for line in lines):
         return "sphinx"
-    underlined = any(_RULE.match(below) and _NUMPY.match(line) for line, below in zip(lines, lines[1:], strict=False))
+    underlined = any(_RULE.match(below) and _NUMPY.match(line) for line, below in pairwise(lines))
     return "numpy" if underlined else "google"
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fnagents.schemas.data import is_array, is_object
 from fnagents.schemas.forms import Form, MismatchError
 from fnagents.schemas.judging import judge
 
@@ -23,9 +24,9 @@ __all__ = ["foreign_form"]
 _PYDANTIC = ("__get_pydantic_core_schema__", "__pydantic_validator__")
 
 
-def foreign_form(builder: Builder, kind: type, arguments: tuple[Any, ...]) -> Form | None:
+def foreign_form(builder: Builder, kind: Any, arguments: tuple[Any, ...]) -> Form | None:
     """The form of a model of pydantic or msgspec, or None for any other class."""
-    hint = kind[arguments] if arguments and hasattr(kind, "__class_getitem__") else kind  # type: ignore[index]
+    hint = kind[arguments] if arguments and hasattr(kind, "__class_getitem__") else kind
     if "pydantic" in sys.modules and any(hasattr(kind, mark) for mark in _PYDANTIC):
         return builder.named(("foreign", hint), hint.__name__, lambda: _pydantic(builder, hint))
     if hasattr(kind, "__struct_fields__") and "msgspec" in sys.modules:
@@ -75,8 +76,8 @@ def _judged(builder: Builder, schema: Mapping[str, Any], decode: Callable[[Any],
 
 def _closed(schema: Any, labels: Mapping[str, str]) -> Any:
     """A copy without titles, its references renamed, its objects closed unless they say otherwise."""
-    if not isinstance(schema, Mapping):
-        return [_closed(each, labels) for each in schema] if isinstance(schema, list) else schema
+    if not is_object(schema):
+        return [_closed(each, labels) for each in schema] if is_array(schema) else schema
     made: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword == "title":

@@ -24,17 +24,11 @@ __all__ = [
     "DECIMAL_TEXT",
     "Decode",
     "Form",
-    "Member",
     "MismatchError",
     "SCALARS",
-    "array_form",
     "choice_form",
-    "map_form",
-    "object_form",
     "scalar",
     "text_form",
-    "tuple_form",
-    "union_form",
 ]
 
 Decode: TypeAlias = Callable[[Any], Any]
@@ -57,7 +51,7 @@ class Form:
         """Whether null is accepted."""
         try:
             self.decode(None)
-        except Exception:  # a decoder may run a class's own code, and any refusal is an answer
+        except Exception:  # noqa: BLE001  # a decoder may run a class's own code, and any refusal is an answer
             return False
         return True
 
@@ -155,61 +149,6 @@ DECIMAL_NUMBER = Form({"type": "number"}, _decimal_of_number)
 DECIMAL_TEXT = text_form(_decimal_of_text, pattern=_DECIMAL)
 
 
-def array_form(element: Form, make: Callable[[list[Any]], Any], *, hashable: bool) -> Form:
-    """The form of a collection: an array.  A set takes duplicates too, since no provider holds a model to less."""
-    decode_element = element.decode
-
-    def decode(value: Any) -> Any:
-        if type(value) is not list:
-            raise MismatchError
-        return make([decode_element(each) for each in value])
-
-    def decode_list(value: Any) -> Any:
-        if type(value) is not list:
-            raise MismatchError
-        return [decode_element(each) for each in value]
-
-    schema = {"type": "array", "items": element.schema}
-    return Form(schema, decode_list if make is list else decode, hashable and element.hashable)
-
-
-def tuple_form(elements: Sequence[Form]) -> Form:
-    """The form of a tuple of fixed length."""
-    decoders = tuple(element.decode for element in elements)
-    length = len(decoders)
-
-    def decode(value: Any) -> Any:
-        if type(value) is not list or len(value) != length:
-            raise MismatchError
-        return tuple([decode_one(each) for decode_one, each in zip(decoders, value, strict=True)])
-
-    schema: dict[str, Any] = {"type": "array", "minItems": length, "maxItems": length}
-    if elements:
-        schema["prefixItems"] = [element.schema for element in elements]
-    return Form(schema, decode, all(element.hashable for element in elements))
-
-
-def map_form(key: Form | None, value: Form, make: Callable[[dict[Any, Any]], Any], *, taken: Sequence[str] = ()) -> Form:
-    """The form of a mapping: an object with any keys (that fit `key`), except those that are `taken`."""
-    decode_value = value.decode
-    decode_key = key.decode if key is not None else None
-    refused = frozenset(taken)
-
-    def decode(given: Any) -> Any:
-        if type(given) is not dict or (refused and not refused.isdisjoint(given)):
-            raise MismatchError
-        if decode_key is None:
-            return make({name: decode_value(each) for name, each in given.items()})
-        return make({decode_key(name): decode_value(each) for name, each in given.items()})
-
-    schema: dict[str, Any] = {"type": "object", "additionalProperties": value.schema or True}
-    if key is not None:
-        schema["propertyNames"] = key.schema
-    if refused:
-        schema["propertyNames"] = {"not": {"enum": list(taken)}}
-    return Form(schema, decode, hashable=False)
-
-
 def choice_form(choices: Sequence[tuple[Any, Any]]) -> Form:
     """The form of a choice: pairs of JSON scalar and meaning.  `True` is not 1, and 1.0 is."""
     table = {(type(said) is bool, said): meant for said, meant in choices}
@@ -230,65 +169,3 @@ def choice_form(choices: Sequence[tuple[Any, Any]]) -> Form:
 
 
 _TYPE_NAMES = {type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string"}
-
-
-def union_form(branches: Sequence[Form]) -> Form:
-    """The form of a union: the first branch that accepts decides.
-
-    A JSON number that is an integer goes to a plain `int` and any other to a plain `float`, if the union has both.
-    """
-    others = [branch for branch in branches if branch is not SCALARS[type(None)]]
-    hashable = all(branch.hashable for branch in branches)
-    schema = {"anyOf": [branch.schema for branch in branches]}
-    if len(others) == 1 and len(branches) == 2:
-        decode_some = others[0].decode
-
-        def decode_optional(value: Any) -> Any:
-            return None if value is None else decode_some(value)
-
-        return Form(schema, decode_optional, hashable)
-    exact = {kind: SCALARS[kind].decode for kind in (int, float) if SCALARS[kind] in branches}
-    decoders = tuple(branch.decode for branch in branches)
-
-    def decode(value: Any) -> Any:
-        if len(exact) == 2 and type(value) in exact:
-            return value
-        for decode_one in decoders:
-            try:
-                return decode_one(value)
-            except Exception:  # noqa: BLE001, S112  # this branch refuses; the next may not
-                continue
-        raise MismatchError
-
-    return Form(schema, decode, hashable)
-
-
-#: A member of an object: its key, the name that the constructor knows it by, its form, whether it is required.
-Member: TypeAlias = tuple[str, str, Form, bool]
-
-
-def object_form(members: Sequence[Member], make: Callable[..., Any], *, hashable: bool = False) -> Form:
-    """The form of a closed object."""
-    required = tuple((key, name, form.decode) for key, name, form, needed in members if needed)
-    optional = tuple((key, name, form.decode) for key, name, form, needed in members if not needed)
-    least = len(required)
-
-    def decode(value: Any) -> Any:
-        if type(value) is not dict:
-            raise MismatchError
-        found = {name: decode_one(value[key]) for key, name, decode_one in required}
-        if len(value) != least:
-            found.update([(name, decode_one(value[key])) for key, name, decode_one in optional if key in value])
-            if len(value) != len(found):
-                raise MismatchError
-        return make(**found)
-
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {key: form.schema for key, _, form, _ in members},
-        "required": [key for key, *_ in required],
-        "additionalProperties": False,
-    }
-    if not required:
-        del schema["required"]
-    return Form(schema, decode, hashable)

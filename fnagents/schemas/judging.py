@@ -9,14 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fnagents.errors import DeclarationError
+from fnagents.schemas.data import is_array, is_object
 from fnagents.schemas.formats import FORMATS
 
 if TYPE_CHECKING:
-    from jsonschema import FormatChecker, ValidationError
+    from jsonschema import FormatChecker, SchemaError, ValidationError
     from jsonschema.protocols import Validator
 
 __all__ = ["Judge", "checked_judge", "judge", "place"]
@@ -50,28 +52,28 @@ def checked_judge(schema_text: str) -> Judge:
 
     A text is checked once: a server that lists the same tools every turn costs no more than its first listing.
 
-    >>> checked_judge('{"type": "objekt"}')
+    >>> checked_judge('{"properties": 3}')
     Traceback (most recent call last):
     ...
-    fnagents.errors.DeclarationError: it is no JSON Schema: $.type: 'objekt' is not valid under any of the given schemas
+    fnagents.errors.DeclarationError: it is no JSON Schema: $.properties: 3 is not of type 'object'
     """
-    from jsonschema.exceptions import SchemaError
+    from jsonschema import exceptions
     from referencing.exceptions import Unresolvable
 
     try:
         schema = json.loads(schema_text)
-        if not isinstance(schema, dict):
-            raise DeclarationError("it is no JSON Schema: it is not an object")
+        if not is_object(schema):
+            raise DeclarationError("it is no JSON Schema: it is not an object")  # noqa: TRY301  # one way out
         validator = _validator(schema)
         type(validator).check_schema(schema)
         _resolve_all(schema, type(validator).META_SCHEMA["$schema"])
-    except SchemaError as error:
+    except exceptions.SchemaError as error:
         raise DeclarationError(f"it is no JSON Schema: {_said(error)}") from None
     except Unresolvable as error:
         raise DeclarationError(f"its reference {error.ref!r} leads to no schema in it; nothing is fetched") from None
     except DeclarationError:
         raise
-    except Exception as error:  # whatever else an odd schema brings out of the libraries is its author's mistake
+    except Exception as error:  # noqa: BLE001  # whatever else an odd schema brings out of the libraries is its author's mistake
         raise DeclarationError(f"it is no JSON Schema: {type(error).__name__}: {error!s:.200}") from None
     return lambda data: _problems(validator, data)
 
@@ -79,11 +81,11 @@ def checked_judge(schema_text: str) -> Judge:
 def _validator(schema: Mapping[str, Any]) -> Validator:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import validator_for
-    from jsonschema_specifications import REGISTRY
+    from referencing.jsonschema import EMPTY_REGISTRY
 
     kind = validator_for(schema, default=Draft202012Validator)
     # A registry of its own: without one, jsonschema fetches what a reference names.
-    return kind(schema, registry=REGISTRY, format_checker=_formats())
+    return kind(schema, registry=EMPTY_REGISTRY, format_checker=_formats())
 
 
 @lru_cache(maxsize=1)
@@ -102,17 +104,18 @@ def _fits(read: Callable[[str], Any]) -> Callable[[object], bool]:
 
 
 def _resolve_all(schema: Mapping[str, Any], dialect: str) -> None:
-    from jsonschema_specifications import REGISTRY
     from referencing.jsonschema import specification_with
 
     resource = specification_with(dialect).create_resource(schema)
-    registry = REGISTRY.with_resource(resource.id() or "", resource).crawl()
+    # The meta-schemas, which a schema may refer to, come with jsonschema.
+    known: Any = import_module("jsonschema_specifications").REGISTRY
+    registry = known.with_resource(resource.id() or "", resource).crawl()
     waiting = [(resource, registry.resolver(resource.id() or ""))]
     while waiting:
         one, resolver = waiting.pop()
         contents = one.contents
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if isinstance(contents, Mapping) and isinstance(contents.get(keyword), str):
+            if is_object(contents) and isinstance(contents.get(keyword), str):
                 resolver.lookup(contents[keyword])
         waiting.extend((each, resolver.in_subresource(each)) for each in one.subresources())
 
@@ -122,13 +125,13 @@ def _problems(validator: Validator, data: Any) -> tuple[str, ...]:
     try:
         for error in islice(validator.iter_errors(data), _MOST + 1):
             found[_said(error)] = None
-    except Exception as error:  # a schema that never ends, a number too large to divide: no reason to raise
+    except Exception as error:  # noqa: BLE001  # a schema that never ends, a number too large to divide: no reason to raise
         found[f"$: it cannot be judged ({type(error).__name__}: {error!s:.200})"] = None
     problems = tuple(found)
     return (*problems[:_MOST], "$: and more") if len(problems) > _MOST else problems
 
 
-def _said(error: ValidationError) -> str:
+def _said(error: ValidationError | SchemaError) -> str:
     inner = _telling(error)
     said = f"{place(inner.absolute_path)}: {inner.message}"
     return said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]} ... {said[-_LONGEST // 2 :]}"
@@ -143,7 +146,7 @@ def place(path: Iterable[str | int]) -> str:
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
 
 
-def _telling(error: ValidationError) -> ValidationError:
+def _telling(error: ValidationError | SchemaError) -> ValidationError | SchemaError:
     """Of a union that nothing fits, the branch that comes nearest: it says more than "none of the given schemas"."""
     while error.validator in ("anyOf", "oneOf") and error.context:
         branches: dict[Any, list[ValidationError]] = {}
@@ -167,4 +170,4 @@ def _other_type(branch: list[ValidationError]) -> bool:
 
 
 def _names(value: Any) -> list[str]:
-    return value if isinstance(value, list) else [value]
+    return value if is_array(value) else [value]

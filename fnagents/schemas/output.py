@@ -16,6 +16,8 @@ from typing_extensions import TypeVar
 from fnagents.errors import DeclarationError, InvalidArguments, InvalidJson
 from fnagents.jsontext import Json, canonical, compact, read_json
 from fnagents.outcome import Failure, Outcome, Success
+from fnagents.schemas.data import is_object
+from fnagents.schemas.forms import MismatchError
 from fnagents.schemas.judging import Judge, checked_judge, judge
 from fnagents.schemas.plain import plain
 from fnagents.schemas.scope import Scope
@@ -48,11 +50,8 @@ class Schema(Generic[Out]):
         >>> schema(list[int]).read('{"response": [1, 2]}')
         <Success: [1, 2]>
         """
-        match read_json(text):
-            case Success(data):
-                return self._value(data)
-            case Failure() as failure:
-                return failure
+        outcome = read_json(text)
+        return outcome if isinstance(outcome, Failure) else self._value(outcome.unwrap())
 
     def write(self, value: object) -> str:
         """Canonical JSON of a value that was read: what a run keeps.
@@ -68,11 +67,11 @@ class Schema(Generic[Out]):
         >>> schema(list[int]).decode("[1,2]")
         <Success: [1, 2]>
         """
-        match read_json(text):
-            case Success(data):
-                return self._value({_KEY: data} if self.wrapped else data)
-            case Failure() as failure:
-                return failure
+        outcome = read_json(text)
+        if isinstance(outcome, Failure):
+            return outcome
+        data = outcome.unwrap()
+        return self._value({_KEY: data} if self.wrapped else data)
 
     def _value(self, data: Json) -> Outcome[Out, _Problem]:
         try:
@@ -91,8 +90,8 @@ def schema(output: Any, *, strict: bool = True, name: str = "final_output") -> S
     <Success: {'n': 1}>
     """
     what = f"output {name!r}"
-    if isinstance(output, Mapping):
-        return _by_hand(dict(output), strict, name, what)
+    if is_object(output):
+        return _by_hand(output, strict, name, what)
     builder = Builder(what, Scope(schema))
     form = builder.form(output)
     root, decode = form.schema, form.decode
@@ -114,8 +113,9 @@ def _is_object(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
 
 def _unwrapping(decode: Callable[[Any], Any], wrapped: bool) -> Callable[[Any], Any]:
     def decode_wrapped(data: Any) -> Any:
-        (key,) = data
-        return decode({_KEY: data[_KEY]}[key])
+        if type(data) is not dict or data.keys() != {_KEY}:
+            raise MismatchError
+        return decode(data[_KEY])
 
     return decode_wrapped if wrapped else decode
 
@@ -133,7 +133,7 @@ def _by_hand(given: dict[str, Any], strict: bool, name: str, what: str) -> Schem
 
     def decode(data: Any) -> Any:
         if problems(data):
-            raise ValueError("it does not fit the schema")
+            raise MismatchError
         return data
 
     return Schema(name, _sent(text, strict, name), strict, False, decode, problems)

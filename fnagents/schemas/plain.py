@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import datetime
+import datetime as dt
 import math
 import uuid
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
@@ -21,8 +22,10 @@ from fnagents.schemas.formats import write_duration
 
 __all__ = ["NoJsonError", "plain", "said_of"]
 
+#: What is JSON as it is.
+_SCALARS = frozenset({bool, int, str})
 _TEXT = (uuid.UUID, Decimal, PurePath)
-_DATES = (datetime.datetime, datetime.date, datetime.time)
+_DATES = (dt.datetime, dt.date, dt.time)
 
 
 class NoJsonError(ValueError):
@@ -32,12 +35,12 @@ class NoJsonError(ValueError):
 def plain(value: Any) -> Json:
     """The value as plain data; raises `NoJsonError` if it has no JSON form, and whatever its class raises.
 
-    >>> plain({"when": datetime.date(2024, 2, 29), "tags": ("a", None)})
+    >>> plain({"when": dt.date(2024, 2, 29), "tags": ("a", None)})
     {'when': '2024-02-29', 'tags': ['a', None]}
     """
-    kind = type(value)
-    if value is None or kind is bool or kind is int or kind is str:
-        return value  # type: ignore[no-any-return]
+    said: Json = value
+    if said is None or value.__class__ in _SCALARS:
+        return said
     if isinstance(value, Enum):
         return said_of(value)
     if isinstance(value, float):
@@ -62,7 +65,7 @@ def _is_scalar(value: object) -> bool:
 def _written(value: Any) -> str | None:
     if isinstance(value, _DATES):
         return value.isoformat()
-    if isinstance(value, datetime.timedelta):
+    if isinstance(value, dt.timedelta):
         return write_duration(value)
     if isinstance(value, _TEXT):
         return str(value)
@@ -74,22 +77,32 @@ def _written(value: Any) -> str | None:
 def _structure(value: Any) -> Json:
     if isinstance(value, type):
         raise NoJsonError(f"{value!r} has no JSON form")
-    if hasattr(value, "_asdict") and isinstance(value, tuple):
-        return {name: plain(each) for name, each in value._asdict().items()}
-    if isinstance(value, Mapping):
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if _is(value, Mapping):
         return {_key(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple | deque):
+    if _is(value, list, tuple, deque):
         return [plain(each) for each in value]
-    if isinstance(value, Set):
+    if _is(value, AbstractSet):
         return sorted((plain(each) for each in value), key=canonical)
+    return _fields(value)
+
+
+def _is(value: Any, *kinds: Any) -> bool:
+    # `isinstance` would narrow `Any` to containers of the unknown.
+    return isinstance(value, kinds)
+
+
+def _fields(value: Any) -> Json:
+    kind = value.__class__
     if dataclasses.is_dataclass(value):
         return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value) if one.init}
-    if attrs.has(type(value)):
-        return {one.alias: plain(getattr(value, one.name)) for one in attrs.fields(type(value)) if one.init}
-    if hasattr(type(value), "model_dump"):
+    if attrs.has(kind):
+        return {one.alias: plain(getattr(value, one.name)) for one in attrs.fields(kind) if one.init}
+    if hasattr(kind, "model_dump"):
         dumped: Json = value.model_dump(mode="json", by_alias=True)
         return dumped
-    raise NoJsonError(f"{type(value).__name__} has no JSON form")
+    raise NoJsonError(f"{kind.__name__} has no JSON form")
 
 
 def _key(key: Any) -> str:

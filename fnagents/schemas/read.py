@@ -32,12 +32,12 @@ def json_reader(schema_text: str, what: str = "schema") -> Callable[[str], Outco
         raise DeclarationError(f"{what}: {error}") from None
 
     def read(text: str) -> Outcome[Arguments, ToolError]:
-        match read_object(text):
-            case Success(data):
-                if problems := problems_of(data):
-                    return Failure(InvalidArguments(problems))
-                return Success(Arguments(data, data, canonical(data)))
-            case Failure() as failure:
-                return failure
+        outcome = read_object(text)
+        if isinstance(outcome, Failure):
+            return outcome
+        data = outcome.unwrap()
+        if problems := problems_of(data):
+            return Failure(InvalidArguments(problems))
+        return Success(Arguments(data, data, canonical(data)))
 
     return read

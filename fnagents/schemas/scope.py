@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,9 +45,9 @@ class Scope:
     def local(self) -> Mapping[str, Any]:
         """The local names of the functions running in this module, the innermost first, and the closure's."""
         found = self._closure()
-        frame = sys._getframe()
+        frame = inspect.currentframe()
         while frame is not None:
             if frame.f_globals is self.names:
                 found = {**frame.f_locals, **found}
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return found

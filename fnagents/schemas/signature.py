@@ -8,8 +8,10 @@ parameter's own name.  A default of None makes its parameter nullable, as the fu
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import GenericAlias
 from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 import typing_extensions
@@ -18,9 +20,9 @@ from attrs import frozen
 from fnagents.errors import DeclarationError, InvalidArguments, ToolError
 from fnagents.jsontext import compact, read_object
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.schemas import forms
+from fnagents.schemas import containers
 from fnagents.schemas.arguments import Arguments
-from fnagents.schemas.classes import with_default
+from fnagents.schemas.classes import or_null, with_default
 from fnagents.schemas.docstrings import Docstring, Style, read_docstring
 from fnagents.schemas.forms import Form
 from fnagents.schemas.judging import judge
@@ -98,7 +100,7 @@ def read_signature(
     ]
     if len({slot.key for slot in slots}) != len(slots):
         raise DeclarationError(f"{what}: two parameters have one alias; aliases must differ")
-    form = forms.object_form([(slot.key, slot.name, slot.form, slot.required) for slot in slots], dict)
+    form = containers.object_form([(slot.key, slot.name, slot.form, slot.required) for slot in slots], dict)
     schema = {**form.schema, "$defs": builder.definitions} if builder.definitions else form.schema
     return Described(
         told.description,
@@ -125,7 +127,7 @@ def _plain_function(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
     if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
-        function = getattr(type(function), "__call__", function)  # noqa: B004
+        function = getattr(function.__class__, "__call__", function)  # noqa: B004
     return getattr(function, "__func__", function)
 
 
@@ -135,8 +137,9 @@ def _told(function: Any, style: Style | None) -> Docstring:
     if inspect.isroutine(function):
         return read_docstring(function.__doc__, style)
     # A callable object: its class says what it is, `__call__` what it takes; either serves for both.
-    whole = read_docstring(type(function).__doc__, style)
-    call = read_docstring(getattr(type(function).__call__, "__doc__", None), style)
+    kind = function.__class__
+    whole = read_docstring(kind.__doc__, style)
+    call = read_docstring(kind.__call__.__doc__, style)
     return Docstring(whole.description or call.description, {**whole.parameters, **call.parameters})
 
 
@@ -154,10 +157,10 @@ def _slot(builder: Builder, parameter: inspect.Parameter, hint: Any, told: Docst
     builder.parameter = name = parameter.name
     text = told.parameters.get(name, "")
     if parameter.kind is _VAR_POSITIONAL:
-        form = _unpacked(builder, hint) or forms.array_form(builder.form(hint), tuple, hashable=False)
+        form = _unpacked(builder, hint) or containers.array_form(builder.form(hint), tuple, hashable=False)
         return _Slot(name, name, parameter.kind, described(form, text), ())
     if parameter.kind is _VAR_KEYWORD:
-        form = _unpacked(builder, hint) or forms.map_form(None, builder.form(hint), dict, taken=taken)
+        form = _unpacked(builder, hint) or containers.map_form(None, builder.form(hint), dict, taken=taken)
         needed = form.schema.get("required") or "$ref" in form.schema
         return _Slot(name, name, parameter.kind, described(form, text), _EMPTY if needed else {})
     metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
@@ -170,10 +173,10 @@ def _slot(builder: Builder, parameter: inspect.Parameter, hint: Any, told: Docst
     if _is_field(default):
         form = builder.annotated(form, (default,), hint)
         default = _EMPTY if default.is_required() or default.default_factory is not None else default.default
-    if default is None and not form.nullable:
-        form = forms.union_form([form, builder.form(None)])
-    form = described(form, text)
-    return _Slot(name, key, parameter.kind, form if default is _EMPTY else with_default(form, default), default, factory)
+    form = described(or_null(form, default), text)
+    return _Slot(
+        name, key, parameter.kind, form if default is _EMPTY else with_default(form, default), default, factory
+    )
 
 
 def _is_field(value: object) -> bool:
@@ -181,9 +184,9 @@ def _is_field(value: object) -> bool:
 
 
 def _unpacked(builder: Builder, hint: Any) -> Form | None:
-    if get_origin(hint) is typing_extensions.Unpack:
+    if get_origin(hint) in (typing.Unpack, typing_extensions.Unpack):
         return builder.form(get_args(hint)[0])
-    return builder.form(tuple[get_args(hint)]) if getattr(hint, "__unpacked__", False) else None
+    return builder.form(GenericAlias(tuple, get_args(hint))) if getattr(hint, "__unpacked__", False) else None
 
 
 # --- what reads and what calls --------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ def _said_defaults(slots: Sequence[_Slot]) -> dict[str, Any]:
 
 def _refusals(data: Mapping[str, Any], slots: Sequence[_Slot]) -> tuple[str, ...]:
     # The schema accepts it all, so a class's own code refused: which parameter, and why?
-    problems = []
+    problems: list[str] = []
     for slot in slots:
         if slot.key in data:
             try:
@@ -243,7 +246,7 @@ def _caller(function: Callable[..., Any], slots: Sequence[_Slot], context: bool)
     if not kinds & {_POSITIONAL_ONLY, _VAR_POSITIONAL, _VAR_KEYWORD}:
         if context:
             return lambda given, values: function(given, **values)
-        return lambda given, values: function(**values)
+        return lambda _, values: function(**values)
     first = [slot.name for slot in slots if slot.kind in (_POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     starred = [slot.name for slot in slots if slot.kind is _VAR_POSITIONAL]
     named = [slot.name for slot in slots if slot.kind is _KEYWORD_ONLY]

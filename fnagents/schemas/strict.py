@@ -24,6 +24,7 @@ from fnagents.jsontext import compact
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.schemas.closing import NotStrict, RefusedError
 from fnagents.schemas.conversion import Conversion
+from fnagents.schemas.data import is_object
 
 __all__ = ["NotStrict", "strict", "strict_text"]
 
@@ -54,15 +55,14 @@ def strict_text(schema_text: str, tool_name: str) -> str:
         schema = json.loads(schema_text)
     except (ValueError, RecursionError) as error:
         raise DeclarationError(f"tool {tool_name!r}: its parameters are not JSON: {error}") from None
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         raise DeclarationError(f"tool {tool_name!r}: its parameters are not a JSON Schema object")
-    match strict(schema):
-        case Success(form):
-            return compact(form)
-        case Failure(problem):
-            what = f"the parameter {problem.path!r}" if problem.path else "the schema of its parameters"
-            raise DeclarationError(
-                f"tool {tool_name!r}: {what} cannot be strict: {problem.reason}; make the tool with strict=False, or "
-                "give the parameter a closed type (a dataclass, an attrs class, a TypedDict, an object with "
-                "properties)"
-            )
+    outcome = strict(schema)
+    if isinstance(outcome, Success):
+        return compact(outcome.unwrap())
+    problem = outcome.failure()
+    what = f"the parameter {problem.path!r}" if problem.path else "the schema of its parameters"
+    raise DeclarationError(
+        f"tool {tool_name!r}: {what} cannot be strict: {problem.reason}; make the tool with strict=False, or give the "
+        "parameter a closed type (a dataclass, an attrs class, a TypedDict, an object with properties)"
+    )

@@ -7,7 +7,7 @@ names the tool and the parameter.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 import types
 import typing
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, 
 import typing_extensions
 
 from fnagents.errors import DeclarationError
-from fnagents.schemas import forms
+from fnagents.schemas import containers, forms
 from fnagents.schemas.constraints import constrained, keywords_of, text_of
 from fnagents.schemas.formats import BASE64, read_base64, read_date, read_datetime, read_duration, read_time, read_uuid
 from fnagents.schemas.forms import ANYTHING, Form
@@ -33,13 +33,13 @@ from fnagents.schemas.scope import Scope
 __all__ = ["Builder", "described"]
 
 _BUILDING_BLOCKS: dict[Any, Form] = {
-    datetime.datetime: forms.text_form(read_datetime, format="date-time"),
-    datetime.date: forms.text_form(read_date, format="date"),
-    datetime.time: forms.text_form(read_time, format="time"),
-    datetime.timedelta: forms.text_form(read_duration, format="duration"),
+    dt.datetime: forms.text_form(read_datetime, format="date-time"),
+    dt.date: forms.text_form(read_date, format="date"),
+    dt.time: forms.text_form(read_time, format="time"),
+    dt.timedelta: forms.text_form(read_duration, format="duration"),
     uuid.UUID: forms.text_form(read_uuid, format="uuid"),
     bytes: forms.text_form(read_base64, contentEncoding="base64", pattern=BASE64),
-    Decimal: forms.union_form([forms.DECIMAL_NUMBER, forms.DECIMAL_TEXT]),
+    Decimal: containers.union_form([forms.DECIMAL_NUMBER, forms.DECIMAL_TEXT]),
     **{path: forms.text_form(path) for path in (Path, PurePath, PurePosixPath, PureWindowsPath)},
 }
 _LISTS = (list, Sequence, collections_abc.MutableSequence, collections_abc.Iterable, collections_abc.Collection)
@@ -53,7 +53,7 @@ _MAPS: dict[Any, Callable[[dict[Any, Any]], Any]] = {
 #: An integer as a key of an object, in the one way that it is written.
 _INTEGER_KEY = r"^(?:0|-?[1-9][0-9]*)$"
 #: What a set can hold of anything.
-_ANY_SCALAR = forms.union_form([forms.SCALARS[kind] for kind in (str, bool, int, float, type(None))])
+_ANY_SCALAR = containers.union_form([forms.SCALARS[kind] for kind in (str, bool, int, float, type(None))])
 _BUILDING_BLOCKS[collections_abc.Hashable] = _ANY_SCALAR
 _WRAPPERS: tuple[Any, ...] = (
     typing.Required, typing.NotRequired, typing_extensions.Required, typing_extensions.NotRequired,
@@ -126,9 +126,7 @@ class Builder:
             return collection
         if type(origin).__name__ == "TypeAliasType":
             return self._alias(origin, arguments)
-        if isinstance(origin, type):
-            return self._class(origin, arguments)
-        self.refuse(hint)
+        return self._class(origin, arguments)
 
     def annotated(self, form: Form, metadata: Sequence[Any], hint: Any) -> Form:
         """The form under the constraints and the description of its metadata."""
@@ -145,7 +143,7 @@ class Builder:
             # `Decimal` and nested aliases are unions themselves.
             if one not in branches:
                 branches.append(one)
-        return branches[0] if len(branches) == 1 else forms.union_form(branches)
+        return branches[0] if len(branches) == 1 else containers.union_form(branches)
 
     def _literal(self, hint: Any, values: tuple[Any, ...]) -> Form:
         pairs = [(said_of(value) if isinstance(value, Enum) else value, value) for value in values]
@@ -154,14 +152,14 @@ class Builder:
         return forms.choice_form(pairs)
 
     def _tuple(self, arguments: tuple[Any, ...]) -> Form:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return forms.array_form(self.form(arguments[0]), tuple, hashable=True)
-        return forms.tuple_form([self.form(argument) for argument in arguments])
+        if arguments[1:] == (Ellipsis,):
+            return containers.array_form(self.form(arguments[0]), tuple, hashable=True)
+        return containers.tuple_form([self.form(argument) for argument in arguments])
 
     def _collection(self, hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Form | None:
         if origin in _LISTS or origin is deque:
             element = self.form(arguments[0]) if arguments else ANYTHING
-            return forms.array_form(element, deque if origin is deque else list, hashable=False)
+            return containers.array_form(element, deque if origin is deque else list, hashable=False)
         if origin in _SETS:
             return self._set(hint, _SETS[origin], arguments)
         if origin in _MAPS:
@@ -174,19 +172,19 @@ class Builder:
             element = _ANY_SCALAR
         if not element.hashable:
             self.refuse(hint, "its elements cannot be hashed")
-        return forms.array_form(element, make, hashable=make is frozenset)
+        return containers.array_form(element, make, hashable=make is frozenset)
 
     def _map(self, hint: Any, make: Callable[[dict[Any, Any]], Any], arguments: tuple[Any, ...]) -> Form:
         key, value = (self.form(argument) for argument in arguments or (Any, Any))
         if key is forms.scalar(str) or key is ANYTHING:
-            return forms.map_form(None, value, make)
+            return containers.map_form(None, value, make)
         if key is forms.scalar(int):
             read = forms.text_form(int, pattern=_INTEGER_KEY)
-            return forms.map_form(constrained(read, {"pattern": _INTEGER_KEY}), value, make)
+            return containers.map_form(constrained(read, {"pattern": _INTEGER_KEY}), value, make)
         schema = self.definitions.get(str(key.schema.get("$ref", "")).rpartition("/")[2], key.schema)
         if schema.get("type") != "string" or not key.hashable:
             self.refuse(hint, "its keys are not text")
-        return forms.map_form(key, value, make)
+        return containers.map_form(key, value, make)
 
     def _special(self, hint: Any) -> Form:
         if isinstance(hint, TypeVar | typing_extensions.TypeVar):
@@ -198,7 +196,7 @@ class Builder:
             return self.form(supertype)
         if type(hint).__name__ == "TypeAliasType":
             return self._alias(hint, ())
-        self.refuse(hint)
+        return self.refuse(hint)
 
     def _variable(self, variable: Any) -> Form:
         if variable in self._bound:
@@ -249,7 +247,7 @@ class Builder:
         reference = {"$ref": f"#/$defs/{label}"}
         made: list[Form] = []
         self.definitions[label] = {}
-        self._known[key] = Form(reference, lambda value: made[0].decode(value))
+        self._known[key] = Form(reference, lambda value: made[0].decode(value))  # noqa: PLW0108  # it is made below
         made.append(build())
         self.definitions[label] = made[0].schema
         self._known[key] = done = Form(reference, made[0].decode, made[0].hashable)
@@ -264,11 +262,11 @@ class Builder:
             label = f"{base}_{count}"
         return label
 
-    def _class(self, kind: type, arguments: tuple[Any, ...] = ()) -> Form:
+    def _class(self, kind: Any, arguments: tuple[Any, ...] = ()) -> Form:
         from fnagents.schemas.classes import class_form
 
         if kind is tuple:
-            return forms.array_form(ANYTHING, tuple, hashable=False)
+            return containers.array_form(ANYTHING, tuple, hashable=False)
         if kind.__name__ == "PathLike":
             return _BUILDING_BLOCKS[Path]
         bare = self._collection(kind, kind, arguments)

@@ -28,9 +28,9 @@ from fnagents.wire.problems import error_in, model_error
 from fnagents.wire.responses import read_arrived, read_response
 
 __all__ = [
-    "MOST_ITEMS",
     "Arriving",
     "Finished",
+    "MOST_ITEMS",
     "accumulate",
     "arrive",
     "arrived",
@@ -140,7 +140,8 @@ def _done(state: Arriving, event: Data, data: Data) -> tuple[Arriving, list[Delt
 def accumulate(state: Arriving, event: Data) -> tuple[Arriving, list[Delta]]:
     """The state after one more event, and what it shows to those who watch.  Unknown events change nothing."""
     kind = event.get("type")
-    item, response = event.get("item"), event.get("response")
+    item: Json = event.get("item")
+    response: Json = event.get("response")
     if state.over or not isinstance(kind, str):
         return state, []
     if kind in _PIECES:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from attrs import evolve, frozen
 
-__all__ = ["LONGEST_FRAME", "Frame", "Frames", "feed", "flush"]
+__all__ = ["Frame", "Frames", "LONGEST_FRAME", "feed", "flush"]
 
 #: The most bytes of one frame that are kept.
 LONGEST_FRAME = 64 * 1024 * 1024

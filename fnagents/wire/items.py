@@ -53,44 +53,51 @@ class Row:
     write_output: Callable[[ToolOutput], Data]
 
 
-def _call_id(data: Data) -> str:
-    found = data.get("call_id")
+def _string(data: Data, name: str) -> str:
+    found = data.get(name)
     return found if isinstance(found, str) else ""
 
 
-def _text_call(kind: str, argument: str) -> Row:
-    # A kind whose call is a name and a text (`argument` names its field), and whose output is text or parts.
-    output_type = f"{kind}_output"
+@frozen
+class _TextKind:
+    """A kind whose call is a name and a text (in the field `argument`), and whose output is text or parts."""
 
-    def read(data: Data) -> ToolCall:
-        name, text = data.get("name"), data.get(argument)
+    kind: str
+    argument: str
+
+    def call(self, id: str, name: str, text: str, namespace: str) -> Data:
+        known: Data = {"type": self.kind, "call_id": id, "name": name, self.argument: text, "namespace": namespace}
+        return {key: value for key, value in known.items() if value or key == self.argument}
+
+    def read(self, data: Data) -> ToolCall:
+        name, text = data.get("name"), data.get(self.argument)
         if not isinstance(name, str) or not name:
-            raise UnreadableItemError(f"a {kind} has no name")
+            raise UnreadableItemError(f"a {self.kind} has no name")
         if not isinstance(text, str):
-            raise UnreadableItemError(f"the {kind} of {name!r} has no {argument} as text")
-        id, namespace = _call_id(data), data.get("namespace")  # noqa: A001  # the field's word for it
-        space = namespace if isinstance(namespace, str) else ""
-        return ToolCall(id, name, text, kind, space, rest(data, _call(id, name, text, space)))
+            raise UnreadableItemError(f"the {self.kind} of {name!r} has no {self.argument} as text")
+        call_id, namespace = _string(data, "call_id"), _string(data, "namespace")
+        known = self.call(call_id, name, text, namespace)
+        return ToolCall(call_id, name, text, self.kind, namespace, rest(data, known))
 
-    def _call(id: str, name: str, text: str, space: str) -> Data:
-        known: Data = {"type": kind, "call_id": id, "name": name, argument: text, "namespace": space}
-        return {key: value for key, value in known.items() if value or key in {"name", argument}}
+    def write(self, call: ToolCall) -> Data:
+        known = self.call(call.id, call.name, bounded_arguments(call.arguments), call.namespace)
+        return joined(known, call.extra)
 
-    def write(call: ToolCall) -> Data:
-        return joined(_call(call.id, call.name, bounded_arguments(call.arguments), call.namespace), call.extra)
-
-    def read_output(data: Data) -> ToolOutput | None:
-        output = _read_content(data.get("output"), "tool")
+    def read_output(self, data: Data) -> ToolOutput | None:
+        output, call_id = _read_content(data.get("output"), "tool"), _string(data, "call_id")
         if output is None:
             return None
-        id = _call_id(data)  # noqa: A001
-        return ToolOutput(id, output, kind, rest(data, {"type": "", "output": "", **({"call_id": id} if id else {})}))
+        known = {"type": "", "output": "", **({"call_id": call_id} if call_id else {})}
+        return ToolOutput(call_id, output, self.kind, rest(data, known))
 
-    def write_output(output: ToolOutput) -> Data:
-        id: Data = {"call_id": output.call_id} if output.call_id else {}  # noqa: A001
-        return joined({"type": output_type, **id, "output": _write_output(output.output)}, output.extra)
+    def write_output(self, output: ToolOutput) -> Data:
+        call_id: Data = {"call_id": output.call_id} if output.call_id else {}
+        known: Data = {"type": f"{self.kind}_output", **call_id, "output": _write_output(output.output)}
+        return joined(known, output.extra)
 
-    return Row(read, write, output_type, read_output, write_output)
+    @property
+    def row(self) -> Row:
+        return Row(self.read, self.write, f"{self.kind}_output", self.read_output, self.write_output)
 
 
 def _read_content(content: Json, role: str) -> str | tuple[Part, ...] | None:
@@ -113,8 +120,8 @@ def _write_output(output: str | tuple[Part, ...]) -> Json:
 
 #: The kinds of calls that are answered here, by the type of their item.
 ROWS: Mapping[str, Row] = {
-    "function_call": _text_call("function_call", "arguments"),
-    "custom_tool_call": _text_call("custom_tool_call", "input"),
+    "function_call": _TextKind("function_call", "arguments").row,
+    "custom_tool_call": _TextKind("custom_tool_call", "input").row,
 }
 
 
@@ -146,7 +153,7 @@ def _plain(message: Message, content: tuple[Part, ...]) -> bool:
 
 
 def _read_reasoning(data: Data) -> Reasoning | None:
-    summary = data.get("summary")
+    summary: Json = data.get("summary")
     if not isinstance(summary, list):
         return None
     texts: list[str] = []

@@ -13,14 +13,14 @@ from typing import Any, TypeAlias, assert_never
 
 from fnagents.errors import DeclarationError
 from fnagents.items import File, Image, Opaque, Part, Refusal, Text
-from fnagents.jsontext import Json, compact, read_json, visible
+from fnagents.jsontext import compact, read_json, visible
 from fnagents.outcome import Failure
 from fnagents.prose import shortened
 
 __all__ = [
+    "Data",
     "LONGEST_ARGUMENTS",
     "LONGEST_OUTPUT",
-    "Data",
     "bounded_arguments",
     "bounded_output",
     "joined",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 #: A JSON object as plain data.
-Data: TypeAlias = "dict[str, Json]"
+Data: TypeAlias = dict[str, Any]
 
 #: The most characters that the API takes as the arguments of a call, and as its output.
 LONGEST_ARGUMENTS = 1_048_576
@@ -86,14 +86,15 @@ def bounded_arguments(text: str) -> str:
     """
     sent = visible(text)
     if len(sent) <= LONGEST_ARGUMENTS:
-        return sent
+        return text
     note = f"these arguments had {len(sent)} characters, more than the {LONGEST_ARGUMENTS} that can be sent"
     return compact({"left_out": note, "began_with": sent[:_HEAD]})
 
 
 def bounded_output(text: str) -> str:
     """A tool's text as the API takes it: as it is, or its beginning and the count of what was left out."""
-    return shortened(visible(text), LONGEST_OUTPUT - _ROOM)
+    sent = visible(text)
+    return text if len(sent) <= LONGEST_OUTPUT else shortened(sent, LONGEST_OUTPUT - _ROOM)
 
 
 def _text_type(role: str) -> str:

@@ -106,7 +106,7 @@ def read_response(data: Json | bytes) -> Outcome[ModelResponse, ModelError]:
 
 def read_arrived(data: Data) -> tuple[ModelResponse, str]:
     """What can be read of a response, and the first thing that was wrong with its items ("" for nothing)."""
-    output = data.get("output")
+    output: Json = data.get("output")
     items, problem = _read_items(output) if isinstance(output, list) else ((), "")
     return ModelResponse(items, read_usage(data.get("usage")), _text(data.get("id")), _text(data.get("model"))), problem
 
@@ -190,8 +190,11 @@ def _sent_fragment(sent: Sent) -> bytes:
 
 def encode_request(request: ModelRequest, *, model_default: str = "", stream: bool = False) -> bytes:
     """The body of the request in UTF-8: `write_request` with `stream`, made of what each turn keeps of itself."""
-    items = [request.input.once(_input_fragment), *(turn.once(_turn_fragment) for turn in request.turns)]
+    fragments = (request.input.once(_input_fragment), *(turn.once(_turn_fragment) for turn in request.turns))
+    items = [fragment for fragment in fragments if fragment] or [b""]
     ends: Data = {**_head(request, model_default), **({"stream": True} if stream else {})}
-    fields = [visible(compact(ends))[1:-1].encode(), request.sent.once(_sent_fragment)]
-    head = b",".join(field for field in fields if field)
-    return b"".join((b"{", head, b"," if head else b"", b'"input":[', b",".join(filter(None, items)), b"]}"))
+    fields = (visible(compact(ends))[1:-1].encode(), request.sent.once(_sent_fragment), b'"input":[')
+    # What stands around the items goes to the first and the last of them: the body is then copied once.
+    items[0] = b"{" + b",".join(field for field in fields if field) + items[0]
+    items[-1] += b"]}"
+    return b",".join(items)

@@ -66,7 +66,7 @@ def _namespace(name: str, tool: Data) -> Data:
 
 
 def _members(namespace: Data) -> list[Json]:
-    members = namespace.get("tools")
+    members: Json = namespace.get("tools")
     if not isinstance(members, list):
         raise DeclarationError(f"the namespace {namespace.get('name')!r} has no tools")
     return members

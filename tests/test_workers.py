@@ -1,0 +1,227 @@
+"""Threads for sync tools."""
+
+import asyncio
+import contextvars
+import gc
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import pytest
+
+from fnagents import workers
+from fnagents.outcome import Failure, Success
+from fnagents.workers import in_thread
+
+VARIABLE = contextvars.ContextVar("VARIABLE", default="outside")
+
+
+def fail(error):
+    raise error
+
+
+def test_what_was_returned_or_raised_is_a_value():
+    """Any class of exception: StopIteration would never reach a future."""
+    stop, leave, plain = StopIteration(1), SystemExit(3), ValueError("no")
+
+    async def main():
+        return [
+            await in_thread(lambda: 42),
+            await in_thread(lambda: fail(plain)),
+            await in_thread(lambda: fail(stop)),
+            await in_thread(lambda: fail(leave)),
+        ]
+
+    assert asyncio.run(main()) == [Success(42), Failure(plain), Failure(stop), Failure(leave)]
+
+
+def test_work_is_done_beside_the_loop_and_side_by_side():
+    """All must be there at once for any of them to go on."""
+    everyone = threading.Barrier(8, timeout=30)
+
+    async def main():
+        return await asyncio.gather(*(in_thread(everyone.wait) for _ in range(8)))
+
+    outcomes = asyncio.run(main())
+    assert sorted(outcome.unwrap() for outcome in outcomes) == list(range(8))
+
+
+def test_context_variables_reach_the_thread():
+    """And what it sets stays there."""
+
+    def work():
+        seen = VARIABLE.get()
+        VARIABLE.set("thread")
+        return seen
+
+    async def main():
+        VARIABLE.set("inside")
+        return await in_thread(work), VARIABLE.get()
+
+    assert asyncio.run(main()) == (Success("inside"), "inside")
+
+
+def test_workers_are_used_again():
+    """A second piece of work after the first needs no second thread."""
+
+    async def main():
+        names = set()
+        for _ in range(20):
+            names.add((await in_thread(lambda: threading.current_thread().name)).unwrap())
+            names.add((await in_thread(threading.get_ident)).unwrap())
+        return names
+
+    names = asyncio.run(main())
+    assert "fnagents-worker" in names
+
+
+async def abandoned(entered, release, count=1):
+    """Cancel the waits for work that hangs."""
+
+    def hang():
+        entered.release()
+        release.wait(60)
+
+    tasks = [asyncio.ensure_future(in_thread(hang)) for _ in range(count)]
+    for _ in range(min(count, workers._MOST)):
+        await asyncio.to_thread(entered.acquire)
+    for task in reversed(tasks):  # those that wait for a worker first
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return tasks
+
+
+def settle():
+    """Wait until no worker is at work."""
+    for _ in range(1_000):
+        with workers._pool.lock:
+            if workers._pool.working == 0 and not workers._pool.waiting:
+                return
+        time.sleep(0.01)
+
+
+def test_an_abandoned_worker_counts_no_more():
+    """As many as there may be hang, twice; still there is room for work, and late results change nothing."""
+    entered, release = threading.Semaphore(0), threading.Event()
+
+    async def main():
+        tasks = await abandoned(entered, release, workers._MOST + 3)
+        assert all(task.cancelled() for task in tasks)
+        return await in_thread(lambda: "done")
+
+    assert asyncio.run(main()) == Success("done")
+    settle()
+    with workers._pool.lock:
+        assert (workers._pool.working, list(workers._pool.waiting)) == (0, [])
+    release.set()
+
+
+def test_work_that_waits_for_a_worker_is_done_when_one_is_abandoned():
+    """Nobody waits behind work that hangs and that nobody waits for."""
+    entered, release = threading.Semaphore(0), threading.Event()
+
+    def hang():
+        entered.release()
+        release.wait(60)
+
+    async def main():
+        hung = [asyncio.ensure_future(in_thread(hang)) for _ in range(workers._MOST)]
+        for _ in hung:
+            await asyncio.to_thread(entered.acquire)
+        waiting = asyncio.ensure_future(in_thread(lambda: "done"))
+        await asyncio.sleep(0)
+        assert len(workers._pool.waiting) == 1
+        hung[0].cancel()
+        outcome = await waiting
+        for task in hung:
+            task.cancel()
+        await asyncio.gather(*hung, return_exceptions=True)
+        return outcome
+
+    assert asyncio.run(main()) == Success("done")
+    release.set()
+    settle()
+
+
+def test_a_worker_that_was_done_when_its_caller_went_away_is_counted_once():
+    """Its result is on the way, and the wait is cancelled before it arrives."""
+    settle()
+
+    async def main():
+        task = asyncio.ensure_future(in_thread(lambda: "done"))
+        await asyncio.sleep(0)
+        settle()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    with workers._pool.lock:
+        assert workers._pool.working == 0
+
+
+def test_a_late_result_of_a_loop_that_is_closed_is_dropped():
+    """The worker ends in peace."""
+    entered, release, ended = threading.Semaphore(0), threading.Event(), threading.Event()
+
+    class Late:
+        def __del__(self):
+            ended.set()
+
+    def work():
+        kept = Late()
+        entered.release()
+        release.wait(60)
+        return kept
+
+    async def main():
+        task = asyncio.ensure_future(in_thread(work))
+        await asyncio.to_thread(entered.acquire)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+    release.set()
+    assert ended.wait(30)
+
+
+def test_nothing_of_the_work_is_kept():
+    """A worker that waits for work holds nothing of the last one."""
+
+    class Thing:
+        pass
+
+    async def main():
+        thing = Thing()
+        await in_thread(lambda: thing is None)
+        return weakref.ref(thing)
+
+    reference = asyncio.run(main())
+    settle()
+    gc.collect()
+    assert reference() is None
+
+
+HANGING = """
+import asyncio, threading
+from fnagents.workers import in_thread
+
+async def main():
+    started = threading.Event()
+    task = asyncio.ensure_future(in_thread(lambda: (started.set(), threading.Event().wait())))
+    while not started.is_set():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    print("left", flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_work_that_never_ends_does_not_keep_the_process():
+    """The interpreter exits without it."""
+    done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)
