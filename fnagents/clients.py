@@ -28,11 +28,13 @@ from fnagents.wire.responses import encode_request, read_response
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Encode", "HttpClient", "Target", "responses_client", "target"]
+__all__ = ["DEFAULT_MODEL", "Encode", "HttpClient", "Target", "responses_client", "target"]
 
 S = TypeVar("S")
 
 _OPENAI = "https://api.openai.com/v1"
+#: What `responses_client` asks for where neither it, nor the agent, nor the environment names a model.
+DEFAULT_MODEL = "gpt-5-mini"
 _RESPONSES = Dialect(read_response, Arriving(), arrive, lambda state: state.over, arrived)
 
 
@@ -158,7 +160,7 @@ def _pools(url: str, http_client: httpx.AsyncClient | None) -> Pools:
 
 def responses_client(
     *,
-    model: str = "",
+    model: str | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
     stream: bool = False,
@@ -171,7 +173,8 @@ def responses_client(
 ) -> HttpClient[Arriving]:
     """A client of the OpenAI Responses API and of servers that speak it.
 
-    `model` is for requests that name none.  `base_url` and `api_key` are by default `OPENAI_BASE_URL` and
+    `model` is for requests that name none: by default `OPENAI_DEFAULT_MODEL` of the environment, else a small
+    general one, since a program should name the model that it was tried with.  `base_url` and `api_key` are by default `OPENAI_BASE_URL` and
     `OPENAI_API_KEY` of the environment; without a key every call is `Failure(Unauthorized)`.  With `stream`,
     deltas are emitted while the model writes.  `timeout` counts the seconds of one whole call, connecting and
     streaming included (None for no limit); `ModelSettings.timeout` comes first.  `headers` are sent beside its own.
@@ -185,7 +188,7 @@ def responses_client(
     where = target(
         "responses_client",
         "/responses",
-        model=model,
+        model=os.environ.get("OPENAI_DEFAULT_MODEL", DEFAULT_MODEL) if model is None else model,
         base_url=base_url,
         api_key=api_key,
         stream=stream,

@@ -31,12 +31,12 @@ from fnagents.runs import Run
 from fnagents.shapes import WrongError, located
 
 __all__ = [
-    "LARGEST",
-    "VERSIONS",
     "CorruptFile",
+    "LARGEST",
     "LoadError",
     "NewerVersion",
     "NotAFnagentsFile",
+    "VERSIONS",
     "dump_event",
     "dump_run",
     "load_event",

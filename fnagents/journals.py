@@ -43,16 +43,7 @@ from fnagents.refolding import beginning
 from fnagents.runs import Run
 from fnagents.wrap import recorded
 
-__all__ = [
-    "CannotOpen",
-    "Journal",
-    "JournalError",
-    "FileLocked",
-    "RunBehind",
-    "RunDiffers",
-    "drive_recorded",
-    "journal",
-]
+__all__ = ["Journal", "JournalError", "RunBehind", "RunDiffers", "drive_recorded", "journal"]
 
 # --- why a journal could not be opened -----------------------------------------------------------------
 

@@ -26,11 +26,21 @@ class Start:
     max_turns: int | None = 10
     id: str = ""
     tool_input: str = ""
+    previous_response_id: str | None = None
+    conversation_id: str | None = None
 
     @property
     def run(self) -> Run:
         """The run that has not begun."""
-        return Run(self.agent, Input(self.input), self.max_turns, self.id, self.tool_input)
+        return Run(
+            self.agent,
+            Input(self.input),
+            self.max_turns,
+            self.id,
+            self.tool_input,
+            previous_response_id=self.previous_response_id,
+            conversation_id=self.conversation_id,
+        )
 
 
 def beginning(run: Run) -> Start:
@@ -48,7 +58,8 @@ def beginning(run: Run) -> Start:
         first = run.ends[0]
         error = first.outcome.failure() if isinstance(first, Finished) and isinstance(first.outcome, Failure) else None
         limit = error.limit if isinstance(error, TurnsExhausted) else None
-    return Start(run.agent, run.input.items, limit, run.id, run.tool_input)
+    held = (run.previous_response_id, run.conversation_id)
+    return Start(run.agent, run.input.items, limit, run.id, run.tool_input, *held)
 
 
 def refold(run: Run, events: Sequence[Event]) -> Outcome[Run, UnexpectedEvent]:

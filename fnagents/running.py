@@ -6,7 +6,7 @@ Each that takes a context has two overloads, so that a forgotten or wrong contex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, overload
 
 from typing_extensions import Unpack
@@ -164,14 +164,14 @@ def _decoded(agent: Agent[Any, Out], text: str) -> Outcome[Out, RunError]:
 @overload
 def as_function(
     agent: Agent[None, Out], *, client: ModelClient, **options: Unpack[StartOptions]
-) -> Callable[[Given], Awaitable[Outcome[Out, RunError]]]: ...
+) -> Callable[[Given], Coroutine[Any, Any, Outcome[Out, RunError]]]: ...
 @overload
 def as_function(
     agent: Agent[Ctx, Out], *, client: ModelClient, context: Ctx, **options: Unpack[StartOptions]
-) -> Callable[[Given], Awaitable[Outcome[Out, RunError]]]: ...
+) -> Callable[[Given], Coroutine[Any, Any, Outcome[Out, RunError]]]: ...
 def as_function(
     agent: Agent[Any, Out], *, client: ModelClient, context: Any = None, **options: Unpack[StartOptions]
-) -> Callable[[Given], Awaitable[Outcome[Out, RunError]]]:
+) -> Callable[[Given], Coroutine[Any, Any, Outcome[Out, RunError]]]:
     """The agent as a plain async function from an input to its decoded output.
 
     >>> import asyncio

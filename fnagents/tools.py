@@ -297,7 +297,9 @@ class Tool(Generic[P, R, CtxIn]):
     inline: bool = field(default=False, kw_only=True)
     #: from the arguments' text to what the function takes; by default parsed and judged by `parameters`
     read: Callable[[str], Outcome[Arguments, ToolError]] = field(
-        default=Factory(lambda self: json_reader(self.schema_text), takes_self=True), kw_only=True, repr=False
+        default=Factory(lambda self: json_reader(self.schema_text, f"tool {self.name!r}"), takes_self=True),
+        kw_only=True,
+        repr=False,
     )
     #: JSON text of the definition that is sent, where it is not a function's
     definition_text: str = field(default=Factory(_definition, takes_self=True), kw_only=True, repr=False)

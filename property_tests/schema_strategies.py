@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import inspect
@@ -37,11 +37,11 @@ class Node:
 
 
 _SCALARS: list[Any] = [
-    int, float, bool, str, None, Any, datetime.datetime, datetime.date, datetime.time, datetime.timedelta, uuid.UUID,
-    decimal.Decimal, bytes, pathlib.Path, Color, Node, Literal["a", 1, True, None], Literal[1, 2],
+    int, float, bool, str, None, Any, dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID,
+    decimal.Decimal, bytes, pathlib.Path, Color, Node, Literal["a", 1, True, None], Literal[1, 2],  # noqa: PYI061
     Annotated[int, at.Ge(0), at.Lt(10)], Annotated[float, at.MultipleOf(0.5)], Annotated[str, at.Len(1, 3), "a text"],
 ]  # fmt: skip
-_KEYS: list[Any] = [str, int, Literal["a", "b"], datetime.date]
+_KEYS: list[Any] = [str, int, Literal["a", "b"], dt.date]
 
 
 def types() -> st.SearchStrategy[Any]:
@@ -55,7 +55,7 @@ def _larger(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         inner.map(lambda one: list[one]),  # type: ignore[valid-type]
         inner.map(lambda one: tuple[one, ...]),  # type: ignore[valid-type]
         st.lists(inner, max_size=3).map(lambda many: tuple[tuple(many)]),  # type: ignore[misc]
-        st.tuples(st.sampled_from(_KEYS), inner).map(lambda pair: dict[pair]),  # type: ignore[valid-type]
+        st.tuples(st.sampled_from(_KEYS), inner).map(lambda pair: dict[pair]),  # type: ignore[valid-type,misc]
         st.sampled_from([set[int], frozenset[str], set[Any], set[bool | int]]),
         inner.map(lambda one: Annotated[list[one], at.MinLen(1)]),  # type: ignore[valid-type]
         st.lists(inner, min_size=2, max_size=3).map(_union),
@@ -97,12 +97,12 @@ def _attrs(fields: _Fields) -> Any:
 
 
 def _typed_dict(fields: _Fields) -> Any:
-    spec = {name: NotRequired[hint] if optional else hint for name, (hint, optional) in fields.items()}  # type: ignore[valid-type]
+    spec = {name: NotRequired[hint] if optional else hint for name, (hint, optional) in fields.items()}
     return TypedDict("Made", spec)  # type: ignore[operator]
 
 
 def _named_tuple(fields: _Fields) -> Any:
-    return NamedTuple("Made", [(name, hint) for name, (hint, _) in fields.items()])  # type: ignore[misc]
+    return NamedTuple("Made", [(name, hint) for name, (hint, _) in fields.items()])
 
 
 _KINDS = [

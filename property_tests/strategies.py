@@ -151,13 +151,14 @@ WORLD = agents(
     ),
     Agent("other", lambda context: "Be brief.", tools=(_tool("add"),), tool_use_behavior=lambda context, results: None),
 )
-NAMES = ("add", "pay", "move", "ask_expert", "to_other", "look_up", "dig", "nothing")
 
 
 @st.composite
 def runs(draw: st.DrawFn, most: int = 20) -> Run:
     """A run that the world could have: up to `most` answers to what `plan` asks for, in any order."""
-    run = start("root", draw(st.one_of(st.just("hi"), st.lists(items(), max_size=2))), max_turns=draw(st.integers(1, 6)))
+    given = draw(st.just("hi") | st.lists(items(), max_size=2))
+    held = draw(st.sampled_from([{}, {}, {"previous_response_id": "r"}, {"conversation_id": "c"}]))
+    run = start("root", given, max_turns=draw(st.integers(1, 6)), **held)
     for _ in range(draw(st.integers(0, most))):
         planned = plan(WORLD, run)
         if not planned:
@@ -180,8 +181,8 @@ def answers(draw: st.DrawFn, effect: Effect) -> Event:
         case CallModel():
             return _replied(draw, effect)
         case Check():
-            checkup = st.builds(Checkup, texts(), texts(), st.booleans(), st.sampled_from(["", "d"])).map(Success)
-            outcome = draw(checkup | values(ToolError).map(Failure))
+            checkup = st.builds(Checkup, texts(), texts(), st.booleans(), st.sampled_from(["", "d"]))
+            outcome: Any = Failure(draw(values(ToolError))) if _one_in(draw, 5) else Success(draw(checkup))
             return Checked(effect.place, outcome, draw(texts()), path=path)
         case Ask():
             digest, always = effect.checkup.digest, draw(st.booleans())
@@ -193,37 +194,50 @@ def answers(draw: st.DrawFn, effect: Effect) -> Event:
         case Extract():
             return Returned(effect.place, Success(Output(draw(texts()))), path=path)
         case Decide():
-            failure = draw(st.none() | values(FunctionRaised))
+            failure = draw(values(FunctionRaised)) if _one_in(draw, 5) else None
             return Decided(effect.turn, draw(st.none() | texts()), failure, path)
         case Finish():
-            if isinstance(effect.outcome, Success) and draw(st.integers(0, 3)) == 0:
+            if isinstance(effect.outcome, Success) and _one_in(draw, 4):
                 return Refused(effect.turn, draw(texts()), path)
             return Finished(effect.turn, effect.outcome, path=path)
 
 
 def _prepared(draw: st.DrawFn, effect: Prepare) -> Prepared:
-    failure = draw(st.none() | st.none() | values(FunctionRaised))
+    failure = draw(values(FunctionRaised)) if _one_in(draw, 5) else None
     agent = WORLD[effect.agent]
     tools = tuple(listing(tool) for tool in agent.tools if isinstance(tool, Tool))
     return Prepared(effect.turn, draw(texts()), tools, failure=failure, path=effect.path)
 
 
+def _one_in(draw: st.DrawFn, number: int) -> bool:
+    """Seldom: a choice among alternatives would favour the side that has more of them."""
+    return draw(st.sampled_from([False] * (number - 1) + [True]))
+
+
 def _replied(draw: st.DrawFn, effect: CallModel) -> Replied:
-    calls = st.builds(ToolCall, st.sampled_from(["", "c1", "c2"]), st.sampled_from(NAMES), texts())
-    said = st.lists(st.one_of(calls, calls, items()), max_size=4) | st.just([Message("assistant", "Done.")])
-    response = st.builds(ModelResponse, said.map(tuple), values(Usage), texts()).map(Success)
-    outcome = draw(st.one_of(response, response, response, values(ModelError).map(Failure)))
-    verdicts = (Verdict("g", tripped=True),) if draw(st.integers(0, 9)) == 0 else ()
-    stopped = bool(verdicts) and draw(st.booleans())
-    return Replied(effect.turn, None if stopped else outcome, effect.request.sent, verdicts, effect.path)
+    verdicts = (Verdict("g", tripped=True),) if _one_in(draw, 15) else ()
+    if verdicts and draw(st.booleans()):
+        return Replied(effect.turn, None, effect.request.sent, verdicts, effect.path)
+    if _one_in(draw, 12):
+        return Replied(effect.turn, Failure(draw(values(ModelError))), effect.request.sent, verdicts, effect.path)
+    agent = WORLD[effect.agent]
+    names = [tool.name for tool in (*agent.tools, *agent.handoffs) if isinstance(tool, Tool)]
+    called = st.builds(ToolCall, st.sampled_from(["", "c1", "c2"]), st.sampled_from([*names, "nothing"]), texts())
+    said: list[Item] = draw(st.lists(called, max_size=3))
+    if _one_in(draw, 3):
+        said.append(draw(items()))
+    response = ModelResponse(tuple(said), draw(values(Usage)), draw(texts()))
+    return Replied(effect.turn, Success(response), effect.request.sent, verdicts, effect.path)
 
 
 def _returned(draw: st.DrawFn, effect: CallTool) -> Returned:
-    answer: st.SearchStrategy[Any] = values(Output)
+    outcome: Any = Failure(draw(values(ToolError))) if _one_in(draw, 5) else Success(draw(_given(effect)))
+    return Returned(effect.place, outcome, draw(texts()), _one_in(draw, 8), path=effect.path)
+
+
+def _given(effect: CallTool) -> st.SearchStrategy[Any]:
     if effect.call.name == "to_other" and effect.agent == "root":
-        answer = st.builds(Handoff, st.just("other"), texts())
-    elif effect.call.name == "ask_expert":
-        answer = st.builds(Delegate, st.just("expert"), texts(), st.integers(1, 3), texts(), st.booleans())
-    outcome = draw(st.one_of(answer.map(Success), answer.map(Success), values(ToolError).map(Failure)))
-    fatal = draw(st.integers(0, 9)) == 0
-    return Returned(effect.place, outcome, draw(texts()), fatal, path=effect.path)
+        return st.builds(Handoff, st.just("other"), texts())
+    if effect.call.name == "ask_expert":
+        return st.builds(Delegate, st.just("expert"), texts(), st.integers(1, 3), texts(), st.booleans())
+    return values(Output)

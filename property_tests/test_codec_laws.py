@@ -182,6 +182,7 @@ def failure(run: Run) -> Any:
     return run.outcome.failure() if isinstance(run.outcome, Failure) else None
 
 
+@pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("what", REACHED)
 def test_runs_reach(what: str):
     """The deep cases are drawn: a strategy that never gets there proves nothing."""

@@ -85,8 +85,8 @@ def test_law_14_strict_is_idempotent_pure_and_narrower(given_schema: dict[str, A
 
 _ANY_SCHEMA = json_values() | st.dictionaries(
     st.sampled_from(
-        ["type", "properties", "items", "anyOf", "oneOf", "allOf", "$ref", "$defs", "required", "enum", "pattern", "not",
-         "additionalProperties", "$id", "$schema", "minimum", "multipleOf", "format", "default", "$dynamicRef"]
+        ["type", "properties", "items", "anyOf", "oneOf", "allOf", "$ref", "$defs", "required", "enum", "pattern",
+         "not", "additionalProperties", "$id", "$schema", "minimum", "multipleOf", "format", "default", "$dynamicRef"]
     ),
     json_values() | st.sampled_from(["object", "string", "#", "#/$defs/a", "(", "date"]),
 )  # fmt: skip
@@ -130,8 +130,8 @@ def test_law_10_outputs(hint: Any, data: st.DataObject) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["Text.", "", "Args:", "Parameters", "----------", "    a: b", "a : int", ":param a: b", ":returns:", "  x", "Note:",
-             "@param", ":param", "    * a", "\ta: b", "Returns:", 'a (int): "x:y"', "----", ":", "Raises"]
+            ["Text.", "", "Args:", "Parameters", "----------", "    a: b", "a : int", ":param a: b", ":returns:", "  x",
+             "Note:", "@param", ":param", "    * a", "\ta: b", "Returns:", 'a (int): "x:y"', "----", ":", "Raises"]
         )
         | st.text(max_size=5)
     ).map("\n".join),

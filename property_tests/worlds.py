@@ -314,9 +314,9 @@ _INPUTS = (
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
-    """Worlds of three agents that hand over and delegate to each other."""
-    theme = draw(_often(_THEMES))
+def worlds(draw: st.DrawFn, *, gated: bool = False) -> World:
+    """Worlds of three agents that hand over and delegate to each other; `gated` ones ask much."""
+    theme = draw(_often((_QUESTIONS, _NESTING, _HANDOFFS) if gated else _THEMES))
     decision = _often(("yes", "yes", "no", "yes always", "no always", "later"))
     return World(
         tuple(draw(_agents(theme, name)) for name in NAMES),

@@ -80,7 +80,7 @@ def test_names_of_different_namespaces_or_kinds_do_not_collide():
 def test_what_is_no_tool_is_refused():
     """The message names the way out."""
     with pytest.raises(DeclarationError) as caught:
-        Agent("a", tools=["search"])
+        Agent("a", tools=["search"])  # type: ignore[list-item]
     assert str(caught.value) == ("agent 'a': 'search' is neither a Tool nor a tool source; make it one with tool(...)")
 
 
@@ -101,8 +101,10 @@ def test_plain_text_needs_no_schema(given):
 def test_an_output_type_is_a_schema_made_once():
     """A schema that was given is the one that is used."""
     agent = Agent("a", output_type=Answer)
-    assert agent.output is agent.output
-    assert agent.output.text == SCHEMA.text
+    made_once = agent.output
+    assert made_once is not None
+    assert agent.output is made_once
+    assert made_once.text == SCHEMA.text
     assert Agent("a", output_type=SCHEMA).output is SCHEMA
 
 

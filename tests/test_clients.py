@@ -146,6 +146,10 @@ def test_key_and_address_come_from_the_environment(monkeypatch: Any) -> None:
 
     assert asyncio.run(main()) == f"Bearer {KEY}"
     monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.delenv("OPENAI_DEFAULT_MODEL", raising=False)
+    assert "model='gpt-5-mini'" in repr(responses_client())
+    monkeypatch.setenv("OPENAI_DEFAULT_MODEL", "of-the-environment")
+    assert "model='of-the-environment'" in repr(responses_client())
     assert repr(responses_client(model="m")) == "responses_client(base_url='https://api.openai.com/v1', model='m')"
 
 

@@ -65,7 +65,7 @@ def test_input_is_text_or_items(given, items):
 def test_what_is_no_item_is_a_mistake():
     """The message says where it stands and what it should have been."""
     with pytest.raises(TypeError) as caught:
-        as_items([Message("user", "a"), {"role": "user"}])
+        as_items([Message("user", "a"), {"role": "user"}])  # type: ignore[list-item]
     assert str(caught.value) == "input[1] is a dict, not an item such as Message('user', ...)"
 
 

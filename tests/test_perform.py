@@ -27,6 +27,15 @@ def ran(agent, *replies, run=None, **options):
     return run_virtual(drive(everyone, begun, performer(everyone, scripted(*replies), **options)))
 
 
+def answered(agent, effect):
+    """The event of one effect."""
+
+    async def main():
+        return await performer(agents(agent), scripted())(effect)
+
+    return run_virtual(main())
+
+
 def explode(*args):
     raise ValueError("no")
 
@@ -41,7 +50,7 @@ def test_a_question_is_nobodys_to_answer_here():
     run = ran(agent, call("t"))
     (ask,) = plan(agents(agent), run)
     assert isinstance(ask, Ask)
-    assert asyncio.run(performer(agents(agent), scripted())(ask)) is None
+    assert answered(agent, ask) is None
 
 
 @pytest.mark.parametrize("name", ["nope", "invalid tool", "it's", "x" * 500, ""])
@@ -107,7 +116,7 @@ def test_a_predicate_that_raises_when_a_tool_is_called_is_feedback(rule, error):
     agent = Agent("a", tools=[made("t", explode, is_enabled=rule)])
     run = folded(start("a", "hi"), replied(0, call("t")))
     (effect,) = plan(agents(agent), run)
-    assert run_virtual(performer(agents(agent), scripted())(effect)) == Returned("0.0", Failure(error))
+    assert answered(agent, effect) == Returned("0.0", Failure(error))
 
 
 def test_a_tool_of_a_source_is_called():

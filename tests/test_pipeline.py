@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from helpers import NUMBER, given, made, raising
@@ -624,7 +625,12 @@ VERDICTS = [
 def test_input_guardrails_judge_a_call_before_it_runs(guardrails, outcome, verdicts):
     """One after the other; the first that does not allow the call answers it, and one that fails trips."""
     ranks = []
-    tool = made("t", lambda context, text: [ranks.append(1), "ran"][1], input_guardrails=guardrails)
+
+    def work(context, text):
+        ranks.append(1)
+        return "ran"
+
+    tool = made("t", work, input_guardrails=guardrails)
     assert ran(tool) == returned(outcome, verdicts=tuple(verdicts))
     assert len(ranks) == isinstance(outcome, Success)
 
@@ -633,7 +639,12 @@ def test_input_guardrails_judge_a_call_before_it_runs(guardrails, outcome, verdi
 def test_output_guardrails_judge_what_the_model_would_read(guardrails, outcome, verdicts):
     """The call has run by then, whatever they say."""
     ranks = []
-    tool = made("t", lambda context, text: [ranks.append(1), "ran"][1], output_guardrails=guardrails)
+
+    def work(context, text):
+        ranks.append(1)
+        return "ran"
+
+    tool = made("t", work, output_guardrails=guardrails)
     assert ran(tool) == returned(outcome, verdicts=tuple(verdicts))
     assert ranks == [1]
 
@@ -660,7 +671,11 @@ def test_the_stages_of_a_call_come_in_order():
     order = []
 
     def said(word, value):
-        return lambda *args: [order.append(word), value][1]
+        def function(*args):
+            order.append(word)
+            return value
+
+        return function
 
     tool = made(
         "t",
@@ -707,7 +722,7 @@ def test_a_failed_call_is_an_event():
 
 def test_a_reader_may_give_anything_to_the_function():
     """What `Arguments.given` is goes to the function, what `values` is to the predicate."""
-    tool = Tool(
+    tool: Tool[..., Any, Any] = Tool(
         "t",
         "",
         NUMBER,

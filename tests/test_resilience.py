@@ -166,6 +166,11 @@ def test_the_servers_wait_comes_first() -> None:
     assert asked(again(client))[1] == 30.125
 
 
+def test_the_longest_wait_is_still_waited() -> None:
+    """A server that asks for exactly the cap gets it."""
+    assert asked(again(scripted(RateLimited("busy", 60), "Hello")))[1] == 60
+
+
 @pytest.mark.parametrize("after", [0.0, -1.0, math.nan, None])
 def test_a_wait_that_says_nothing_is_none(after: float | None) -> None:
     """A Retry-After in the past, or none: the backoff holds."""

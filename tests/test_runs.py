@@ -285,11 +285,11 @@ def test_a_dropped_run_is_forgotten():
     """A run holds names and data: it keeps no agent, and nothing keeps the run or the agent."""
     agent = Agent("a", tools=[given("t", "x")])
     run = run_sync(agent, "hi", client=scripted(call("t"), "done"))
-    references = [weakref.ref(agent), weakref.ref(run.turns[0])]
+    of_agent, of_turn = weakref.ref(agent), weakref.ref(run.turns[0])
     del agent
     gc.collect()
-    assert references[0]() is None
+    assert of_agent() is None
     assert run.outcome == Success("done")
     del run
     gc.collect()
-    assert references[1]() is None
+    assert of_turn() is None

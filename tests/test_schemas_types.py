@@ -88,7 +88,7 @@ class Name(str):
 class Positive(int):
     """A number above zero."""
 
-    def __new__(cls, value: int) -> "Positive":
+    def __new__(cls, value: int) -> "Positive":  # noqa: PYI034
         if value <= 0:
             raise ValueError("not positive")
         return super().__new__(cls, value)
@@ -175,7 +175,7 @@ class Found:
 
 @attrs.define
 class Misplaced:
-    name: str = attrs.field(validator=attrs.validators.ge(1))
+    name: str = attrs.field(validator=attrs.validators.ge(1))  # type: ignore[assignment]
 
 
 @dataclasses.dataclass
@@ -324,7 +324,7 @@ ROWS: list[Row] = [
     (dict[Color, int], None, [({"red": 1}, {Color.RED: 1}), ({"green": 1}, BAD)]),
     (dict[date, int], None, [({"2024-01-02": 1}, {date(2024, 1, 2): 1}), ({"x": 1}, BAD)]),
     (OrderedDict[str, int], None, [({"a": 1}, OrderedDict(a=1))]),
-    (Literal["a", 1, True, None], {"enum": ["a", 1, True, None]},
+    (Literal["a", 1, True, None], {"enum": ["a", 1, True, None]},  # noqa: PYI061
      [("a", "a"), (1, 1), (1.0, 1), (True, True), (None, None), (False, BAD), (0, BAD), ([], BAD), ("b", BAD)]),
     (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, [("a", "a"), ("c", BAD), ([], BAD), (1, BAD)]),
     (Literal[1, 2], {"type": "integer", "enum": [1, 2]}, [(1, 1), (True, BAD), (3, BAD)]),
@@ -369,7 +369,7 @@ ROWS: list[Row] = [
         ({"sku": "AB"}, BAD), ({"sku": "a", "qty": 0}, BAD), ({"sku": "a", "qty": 100}, BAD), ({"sku": "a", "unit": "m"}, BAD),
         ({"sku": "a", "tags": ["a", "b", "c"]}, BAD), ({"sku": "a", "note": "n"}, BAD), ({"sku": "a", "ratio": "x"}, BAD), ({"_sku": "a"}, BAD),
     ]),
-    (Priced, None, [({"cents": "1.5"}, Priced("1.5")), ({"cents": 1}, BAD)]),  # type: ignore[arg-type]
+    (Priced, None, [({"cents": "1.5"}, Priced("1.5")), ({"cents": 1}, BAD)]),
     (Found, None, [({"prefix": "ab", "inside": "ab"}, Found("ab", "ab")), ({"prefix": "ba", "inside": "ab"}, BAD), ({"prefix": "a", "inside": "a"}, BAD)]),
     (Place, {
         "$ref": "#/$defs/Place",
@@ -417,7 +417,7 @@ def test_types(hint: Any, schema: dict[str, Any] | None, cases: list[tuple[Any, 
     for said, meant in cases:
         try:
             value = form.decode(said)
-        except Exception:  # any refusal will do
+        except Exception:  # any refusal will do  # noqa: BLE001
             value = BAD
         assert value == meant, said
         assert type(value) is type(meant), said
@@ -462,7 +462,7 @@ def test_types_without_a_json_form(hint: Any, why: str) -> None:
 
 def test_one_class_is_named_once() -> None:
     """Uses of one class share a definition; another class of the same name gets another."""
-    other = dataclasses.make_dataclass("Point", [("z", int)])
+    other: Any = dataclasses.make_dataclass("Point", [("z", int)])
     _, whole = built(tuple[Point, Point, other])
     assert [item["$ref"] for item in whole["prefixItems"]] == ["#/$defs/Point", "#/$defs/Point", "#/$defs/Point_2"]
     _, whole = built(Box[int])

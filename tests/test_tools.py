@@ -1,6 +1,7 @@
 """Tools as data: what is declared, what is refused at once, and what a function is given."""
 
 import functools
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -88,7 +89,7 @@ def test_what_a_tool_shows_is_the_callers_own():
 
 def test_what_is_sent_of_a_tool():
     """Strict is the default; the definition is JSON text."""
-    tool = Tool("add", "Add.", NUMBER)
+    tool: Tool[..., Any, Any] = Tool("add", "Add.", NUMBER)
     assert tool.definition == {
         "type": "function",
         "name": "add",
@@ -101,7 +102,7 @@ def test_what_is_sent_of_a_tool():
 
 def test_a_lenient_or_deferred_tool_says_so():
     """`strict=False` sends the schema as it is, `defer_loading` a flag."""
-    tool = Tool("t", "", {"properties": {"x": {}}}, strict=False, defer_loading=True)
+    tool: Tool[..., Any, Any] = Tool("t", "", {"properties": {"x": {}}}, strict=False, defer_loading=True)
     assert tool.definition == {
         "type": "function",
         "name": "t",
