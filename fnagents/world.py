@@ -50,7 +50,7 @@ class World:
             self.watch(path, turn, delta)
 
     async def tools_of(self, agent: Agent[Any, Any], context: AgentContext[Any]) -> Tools:
-        """The agent's own tools, then those of its sources, asked at most once a turn; a taken name is not given again."""
+        """The agent's own tools, then those of its sources, asked at most once a turn; the first of a name counts."""
         turn, tools = self.listed.get(context.path, (-1, ()))
         if turn == context.turn:
             return tools

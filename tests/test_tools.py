@@ -183,7 +183,7 @@ def test_what_answers_a_call():
     assert Output((Text("a"), Image(url="u"), Text("b"))).text == "ab"
     assert Handoff("billing").output == '{"assistant":"billing"}'
     assert Handoff("billing", "over to them").output == "over to them"
-    assert Delegate("helper", "go").input == (Message("user", "go"),)
+    assert Delegate("clerk", "go").input == (Message("user", "go"),)
 
 
 def test_fatal_ends_the_run():
