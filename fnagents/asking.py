@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from fnagents.agent import InputGuardrail, ToolResult
-from fnagents.errors import GuardrailTripped, ModelError, ModelTimedOut
+from fnagents.errors import GuardrailTripped, ModelError
 from fnagents.models import ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pipeline import CAUGHT, drop, pass_cancellation, settled, verdict_of
@@ -106,18 +106,8 @@ async def _judged(world: World, effect: CallModel, guardrails: list[InputGuardra
 
 
 async def _ask(world: World, effect: CallModel) -> Outcome[ModelResponse, ModelError]:
-    emit = partial(world.tell, effect.path, effect.turn)
-    limit = effect.request.settings.timeout
-    if limit is None:
-        return await world.client(effect.request, emit)
-    timer = asyncio.timeout(limit)
-    try:
-        async with timer:
-            return await world.client(effect.request, emit)
-    except TimeoutError:
-        if not timer.expired():
-            raise
-        return Failure(ModelTimedOut(limit))
+    # Without a timer here: `settings.timeout` limits one try, and how often to try is the client's affair.
+    return await world.client(effect.request, partial(world.tell, effect.path, effect.turn))
 
 
 # --- the end -------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from fnagents.models import ModelSettings, Sent, ToolDefinition
 from fnagents.prose import shortened
 from fnagents.protocol import Event, Listing, Prepared, Replied
 from fnagents.refolding import Start
-from fnagents.shapes import TAG, WrongError, located
+from fnagents.shapes import TAG, WrongError, fields, located
 
 __all__ = ["Reader", "Writer"]
 
@@ -182,9 +182,8 @@ class Reader:
         return value
 
     def _read(self, data: Any, kind: type[T]) -> T:
-        if data.__class__ is not dict:
-            raise WrongError("expected an object")
-        return self._converter.structure(dict(data), kind)
+        value: T = fields(self._converter.structure)(data, kind)
+        return value
 
     def _text(self, data: Any) -> str:
         return self._converter.structure(data, str)

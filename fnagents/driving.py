@@ -96,9 +96,11 @@ async def lockstep(agents: Agents, run: Run, perform: Perform) -> Run:
 
 
 async def _all(perform: Perform, effects: list[Effect]) -> list[Event | None]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_performed(perform, effect)) for effect in effects]
-    return [task.result() for task in tasks]
+    tasks = [asyncio.ensure_future(_performed(perform, effect)) for effect in effects]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        await _stop([task for task in tasks if not task.done()])
 
 
 def interrupt(agents: Agents, run: Run, reason: str = "") -> Run:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 __all__ = [
     "File",
@@ -25,6 +25,7 @@ __all__ = [
     "Text",
     "ToolCall",
     "ToolOutput",
+    "as_content",
     "as_items",
     "text_of",
 ]
@@ -93,6 +94,11 @@ def text_of(content: str | tuple[Part, ...]) -> str:
     return "".join(part.text for part in content if isinstance(part, Text))
 
 
+def as_content(content: str | Iterable[Part]) -> str | tuple[Part, ...]:
+    """Content as values keep it: text, or a tuple of parts."""
+    return content if isinstance(content, str) else tuple(content)
+
+
 @frozen
 class Message:
     """Something said by a role; `content` is text or a tuple of parts.
@@ -102,7 +108,7 @@ class Message:
     """
 
     role: Role
-    content: str | tuple[Part, ...]
+    content: str | tuple[Part, ...] = field(converter=as_content)
     extra: str = ""
 
     @property
@@ -153,7 +159,7 @@ class ToolOutput:
     """What the model reads as the answer to the call with this id; `kind` is the call's."""
 
     call_id: str
-    output: str | tuple[Part, ...]
+    output: str | tuple[Part, ...] = field(converter=as_content)
     kind: str = "function_call"
     extra: str = ""
 

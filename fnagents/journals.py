@@ -192,14 +192,13 @@ def _made(file: LineFile, run: Run | None, clock: Callable[[], float]) -> Outcom
     text = file.read()
     if run is not None and is_unbegun(text):
         return Success(_begun(file, run, clock))
-    match load_run(text):
-        case Failure() as failure:
-            return failure
-        case Success(_) if not is_journal(text):
-            return Failure(NotAFnagentsFile("it is a saved run, not a journal"))
-        case Success(held):
-            found = _continued(file, text, held, clock)
-            return Success(found) if run is None else _joined(found, run)
+    loaded = load_run(text)
+    if isinstance(loaded, Failure):
+        return loaded
+    if not is_journal(text):
+        return Failure(NotAFnagentsFile("it is a saved run, not a journal"))
+    found = _continued(file, text, loaded.unwrap(), clock)
+    return Success(found) if run is None else _joined(found, run)
 
 
 def _begun(file: LineFile, run: Run, clock: Callable[[], float]) -> Journal:
@@ -252,9 +251,7 @@ async def drive_recorded(
     opened = journal(path, run, fsync=fsync)
     if isinstance(opened, Failure) and isinstance(behind := opened.failure(), RunBehind) and not behind.lacking:
         opened = journal(path, fsync=fsync)
-    match opened:
-        case Success(record):
-            with record:
-                return Success(await drive(agents, record.run, recorded(perform, record)))
-        case Failure() as failure:
-            return failure
+    if isinstance(opened, Failure):
+        return opened
+    with opened.unwrap() as record:
+        return Success(await drive(agents, record.run, recorded(perform, record)))

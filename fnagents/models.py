@@ -133,7 +133,7 @@ class ModelSettings:
     #: a stored prompt: {"id": ..., "version": ..., "variables": {...}}
     prompt: str = field(default="", converter=_as_text)
     extra: str = field(default="", converter=_as_text)
-    #: seconds that one model call may take
+    #: seconds that one try of a model call may take; the HTTP clients keep it, `timed` makes any client keep it
     timeout: float | None = None
 
 

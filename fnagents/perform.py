@@ -12,11 +12,21 @@ from typing import Any, TypeAlias, assert_never
 
 from fnagents.agent import Agents
 from fnagents.asking import call_model, decide, finish, prepare
-from fnagents.errors import ToolError, UnknownTool
+from fnagents.errors import ToolError, ToolRejected, UnknownTool
 from fnagents.items import ToolCall
 from fnagents.models import ModelClient
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.pipeline import CAUGHT, Calling, Flag, OnRaised, check_call, pass_cancellation, run_call, run_extract
+from fnagents.pipeline import (
+    CAUGHT,
+    Calling,
+    Flag,
+    OnRaised,
+    check_call,
+    failed,
+    pass_cancellation,
+    run_call,
+    run_extract,
+)
 from fnagents.protocol import (
     Ask,
     CallModel,
@@ -93,7 +103,16 @@ async def _call_tool(world: World, effect: CallTool) -> Returned | Checked:
     found = await _find(world, effect)
     if isinstance(found, Failure):
         return Returned(effect.place, found, path=effect.path)
-    return await run_call(found.unwrap(), effect.digest)
+    calling = found.unwrap()
+    event = await run_call(calling, effect.digest)
+    if effect.attempt and isinstance(event, Checked) and _passes(event):
+        # Nobody is asked between the two, so they could take turns for ever.
+        return await failed(calling, ToolRejected("The tool reads its arguments differently each time."))
+    return event
+
+
+def _passes(event: Checked) -> bool:
+    return isinstance(event.outcome, Success) and not event.outcome.unwrap().needed
 
 
 async def _extract(world: World, effect: Extract) -> Returned:

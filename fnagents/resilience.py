@@ -1,4 +1,4 @@
-"""Clients for servers that fail: `retrying` asks again, `fallback` asks another.
+"""Clients for servers that fail: `retrying` asks again, `fallback` asks another, `timed` gives up in time.
 
 Both take clients and are one, so they compose: `fallback(retrying(first), retrying(second))`.  Neither raises for
 what the world does, and only the last try's outcome leaves them: what a try before it has emitted is taken back
@@ -45,7 +45,7 @@ from fnagents.models import Delta, Emit, ModelClient, ModelRequest, ModelRespons
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.prose import explain
 
-__all__ = ["Backoff", "Fallback", "Retrying", "Sleep", "fallback", "retrying"]
+__all__ = ["Backoff", "Fallback", "Retrying", "Sleep", "fallback", "retrying", "timed"]
 
 #: Waits so many seconds.
 Sleep: TypeAlias = Callable[[float], Awaitable[object]]
@@ -279,3 +279,26 @@ def _charged(outcome: Outcome[ModelResponse, ModelError], spent: Usage) -> Outco
     if isinstance(error, Incomplete | MalformedResponse) and error.arrived is not None:
         return Failure(evolve(error, arrived=evolve(error.arrived, usage=error.arrived.usage + spent)))
     return outcome
+
+
+# --- in time -------------------------------------------------------------------------------------------
+
+
+def timed(client: ModelClient) -> ModelClient:
+    """The client, given up after `settings.timeout` seconds of the request: `Failure(ModelTimedOut)`.
+
+    For clients made of functions; the HTTP clients keep that limit themselves.  Inside `retrying` it limits a try.
+    """
+
+    async def within(request: ModelRequest, emit: Emit) -> Outcome[ModelResponse, ModelError]:
+        limit = request.settings.timeout
+        timer = asyncio.timeout(limit)
+        try:
+            async with timer:
+                return await client(request, emit)
+        except TimeoutError:
+            if limit is None or not timer.expired():
+                raise
+            return Failure(ModelTimedOut(limit))
+
+    return within

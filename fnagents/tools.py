@@ -17,7 +17,7 @@ from attrs import Factory, field, frozen
 from typing_extensions import TypeIs, TypeVar
 
 from fnagents.errors import DeclarationError, ToolError
-from fnagents.items import Item, Part, as_items, text_of
+from fnagents.items import Item, Part, as_content, as_items, text_of
 from fnagents.jsontext import canonical
 from fnagents.models import Delta, ToolDefinition, Usage
 from fnagents.outcome import Outcome
@@ -68,7 +68,7 @@ class Output:
     `memory` is text that the tool's next call in the same run finds in its context.
     """
 
-    parts: str | tuple[Part, ...]
+    parts: str | tuple[Part, ...] = field(converter=as_content)
     usage: Usage | None = None
     memory: str = ""
 
@@ -315,6 +315,9 @@ class Tool(Generic[P, R, CtxIn]):
 
     def __attrs_post_init__(self) -> None:
         check_name(self.name)
+        for option, given in (("needs_approval", self.needs_approval), ("is_enabled", self.is_enabled)):
+            if not (isinstance(given, bool) or callable(given)):
+                raise DeclarationError(f"tool {self.name}: {option}={given!r} is neither a bool nor a function")
         if self.timeout is not None and not _positive(self.timeout):
             raise DeclarationError(f"tool {self.name}: timeout={self.timeout!r} is not a positive number of seconds")
 

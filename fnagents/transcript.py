@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from attrs import evolve, frozen
 
 from fnagents.agent import Agent, StopAt
-from fnagents.items import Message, Opaque, ToolCall
+from fnagents.items import Item, Message, Opaque, ToolCall
 from fnagents.jsontext import compact
 from fnagents.models import ModelRequest, Sent
 from fnagents.outcome import Success
@@ -148,14 +148,17 @@ def request(agent: Agent[Any, Any], run: Run) -> ModelRequest:
 
 
 def _tail(agent: Agent[Any, Any], run: Run, turn: Turn | None, number: int) -> ModelRequest:
-    """A request where the server holds the conversation: only what came after its last reply."""
-    last = next((one for one in reversed(run.turns[:number]) if one.response is not None), None)
+    """A request where the server holds the conversation: only what came after its last reply that can be named."""
     sent = _sent(agent, run, turn)
     previous, conversation = run.previous_response_id, run.conversation_id
-    if last is None or last.response is None:
-        return ModelRequest(agent.name, number, sent, run.input, (), previous, conversation)
-    previous = None if previous is None else last.response.id
-    return ModelRequest(agent.name, number, sent, Input((*last.outputs, *last.told)), (), previous, conversation)
+    tail: list[Item] = []
+    for one in reversed(run.turns[:number]):
+        if one.response is not None and (conversation is not None or one.response.id):
+            previous = None if conversation is not None else one.response.id
+            items = (*one.outputs, *one.told, *tail)
+            return ModelRequest(agent.name, number, sent, Input(items), (), previous, conversation)
+        tail[:0] = one.items
+    return ModelRequest(agent.name, number, sent, Input((*run.input.items, *tail)), (), previous, conversation)
 
 
 def final_text(turn: Turn) -> str | None:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import Phase, given, seed, settings
+from hypothesis import Phase, example, given, seed, settings
 from hypothesis import strategies as st
-from worlds import FEATURES, Stage, Watch, World, features, hidden, worlds
+from worlds import FEATURES, AgentSpec, CallSpec, Stage, ToolSpec, TurnSpec, Watch, World, features, hidden, worlds
 
 from fnagents import (
     CallModel,
@@ -18,6 +18,7 @@ from fnagents import (
     Failure,
     GuardrailTripped,
     Run,
+    Success,
     ToolCall,
     ToolOutput,
     drive,
@@ -75,6 +76,30 @@ def uninterrupted(world: World) -> Run:
     """The world played by `drive` in virtual time, each effect taking a while of its own."""
     stage = world.stage()
     return run_virtual(stage.played(world.start))
+
+
+#: Ann may always use her tool; Bob, whom she hands over to, has one of the same name and was never allowed to.
+NAMESAKES = World(
+    (
+        AgentSpec(
+            "ann",
+            (ToolSpec("tool_0", gate="yes"),),
+            (ToolSpec("to_0", "handoff", "bob"),),
+            (
+                TurnSpec("calls", (CallSpec(0, id="c1"),)),
+                TurnSpec("calls", (CallSpec(0, id="c1"),)),
+                TurnSpec("calls", (CallSpec(-1),)),
+            ),
+        ),
+        AgentSpec(
+            "bob",
+            (ToolSpec("tool_0", gate="yes"),),
+            script=(*[TurnSpec("text")] * 3, TurnSpec("calls", (CallSpec(0), CallSpec(0)))),
+        ),
+    ),
+    max_turns=6,
+    decisions=("yes always",),
+)
 
 
 # --- 1 to 4 --------------------------------------------------------------------------------------------
@@ -146,6 +171,7 @@ def test_arrival_order(world: World, order: list[int]) -> None:
 
 @examples(2)
 @given(worlds(), ORDERS, st.booleans())
+@example(NAMESAKES, [], False)
 def test_never_unapproved(world: World, order: list[int], reload: bool) -> None:
     """Law 4, never unapproved: no gated function runs without leave for exactly these arguments.
 
@@ -301,6 +327,15 @@ def reached() -> Counter[str]:
 def test_worlds_reach(reached: Counter[str], feature: str) -> None:
     """A strategy that never reaches the deep case is a silent test: the laws above are tried on worlds with this."""
     assert reached[feature] >= 1
+
+
+def test_namesakes_run_three_times() -> None:
+    """The example of law 4 reaches what it is for: one sticky approval answers Ann's second call, none of Bob's."""
+    stage = NAMESAKES.stage()
+    run = run_virtual(stage.by_hand(NAMESAKES.start))
+    assert run.outcome == Success('{"response":7}')
+    assert [place for _, place, name in stage.executed if name == "tool_0"] == ["0.0", "1.0", "3.0", "3.1"]
+    assert [(one.agent, one.place) for one in stage.said] == [("ann", "0.0"), ("bob", "3.0"), ("bob", "3.1")]
 
 
 def test_every_feature_is_listed(reached: Counter[str]) -> None:

@@ -91,6 +91,7 @@ from fnagents.errors import (
 )
 from fnagents.runs import ALREADY_HANDED_OVER, CallState, Turn
 from fnagents.schemas.read import json_reader
+from fnagents.transcript import identity, known_tools
 
 __all__ = [
     "FEATURES",
@@ -660,7 +661,7 @@ def _said_by_model(spec: AgentSpec, turn: TurnSpec, depth: int) -> Any:
 
 @define(eq=False)
 class Watch:
-    """Holds laws 5, 7 and 19 from one event to the next."""
+    """Holds laws 5, 7 and 19 from one event to the next, and the order of serial tools and handoffs."""
 
     agents: Agents
     planned: dict[str, Effect] = field(factory=dict)
@@ -679,9 +680,25 @@ class Watch:
         for name, effect in self.planned.items():
             if name not in answered and not interrupted:
                 assert now.get(name) == effect, f"law 19: {name} was planned and is not any more"
+        for effect in effects:
+            if isinstance(effect, CallTool):
+                self._in_order(effect)
         self.spent |= self.planned.keys() - now.keys()
         self.planned = now
         return effects
+
+    def _in_order(self, effect: CallTool) -> None:
+        """Handoffs come after all other calls of the turn; serial calls, and handoffs, one at a time in call order."""
+        turn = effect.seen.turns[-1]
+        known = known_tools(self.agents[effect.agent], turn)
+        mine = known.get(identity(effect.call))
+        for index in turn.open:
+            other = known.get(identity(turn.calls[index].call))
+            earlier = index < _order(effect.place)[1]
+            if mine is not None and mine.handoff:
+                assert other is not None and other.handoff and not earlier, f"order: {key(effect)} overtakes {index}"
+            elif earlier and mine is not None and mine.listing.serial and other is not None and not other.handoff:
+                assert not other.listing.serial, f"order: {key(effect)} overtakes {index}"
 
 
 def hidden(run: Run) -> Iterator[object]:

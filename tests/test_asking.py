@@ -27,6 +27,7 @@ from fnagents.protocol import Verdict
 from fnagents.running import output
 from fnagents.runs import start
 from fnagents.testing import run_virtual, scripted
+from fnagents.resilience import timed
 from fnagents.tools import Allow, Output, Trip
 
 
@@ -239,8 +240,9 @@ def test_a_guardrail_without_a_name_is_known_by_its_class():
 
 
 def test_a_model_call_may_take_so_many_seconds():
-    """`settings.timeout` makes it a failure, at that time exactly."""
+    """`settings.timeout` of a `timed` client makes it a failure, at that time exactly."""
 
+    @timed
     async def client(request, emit):
         return await later(Success(ModelResponse((Message("assistant", "hello"),))), 10)
 
@@ -251,6 +253,7 @@ def test_a_model_call_may_take_so_many_seconds():
 def test_a_client_that_raises_is_a_programmers_mistake():
     """Also with a limit, and if what it raises is a TimeoutError of its own."""
 
+    @timed
     async def client(request, emit):
         raise TimeoutError("mine")
 

@@ -84,7 +84,7 @@ def refused(path: Path, run: Run | None = None) -> Any:
 # --- what stands in the file ---------------------------------------------------------------------------
 
 
-def test_the_first_line_is_the_run_as_it_was(tmp_path: Path):
+def test_the_first_line_is_the_run_as_it_was(tmp_path: Path) -> None:
     """Whatever had happened before is in the first line, in the keys of a run's document, with the time beside."""
     run = folded(BEGUN, replied(0, call("add")))
     with opened(tmp_path / "run.jsonl", run, clock=lambda: 7.5) as record:
@@ -99,14 +99,12 @@ def test_the_first_line_is_the_run_as_it_was(tmp_path: Path):
     assert first == document
 
 
-def test_each_event_is_a_line_and_each_definition_one_before_it_is_needed(tmp_path: Path):
+def test_each_event_is_a_line_and_each_definition_one_before_it_is_needed(tmp_path: Path) -> None:
     """Instructions and tools stand once, however many turns were told of them; times stand beside events only."""
     path, ticks = tmp_path / "run.jsonl", iter(range(100))
     told = Sent("Help.")
     with opened(path, BEGUN, clock=lambda: next(ticks)) as record:
         record.append(replied(0, call("add"), sent=told))
-        for event in events(folded(record.run))[1:]:
-            record.append(event)
         run = asyncio.run(drive(EVERYONE, record.run, recorded(world("done"), record)))
     first, *rest = lines(path)
 
@@ -118,20 +116,21 @@ def test_each_event_is_a_line_and_each_definition_one_before_it_is_needed(tmp_pa
     assert load_run(path.read_text()) == Success(run) == load_run(path.read_bytes())
 
 
-def test_going_on_writes_no_definition_again(tmp_path: Path):
+def test_going_on_writes_no_definition_again(tmp_path: Path) -> None:
     """Definitions of the first line and of later lines are known to who opens the file."""
     path = tmp_path / "run.jsonl"
     with opened(path, folded(BEGUN, Prepared(0, "one"))) as record:
         record.append(replied(0, call("add"), sent=Sent("two")))
-    before = path.read_bytes().count(b'"definition":')
-    played(path, "done", run=opened_run(path))
-    with opened(path, reopened_by_hand(path)) as record:
-        record.append(Prepared(2, "one"))
-        record.append(replied(2, "three", sent=Sent("two")))
-    added = [line["definition"] for line in lines(path)[1:] if "definition" in line][before:]
+    with opened(path) as record:
+        record.catch_up(folded(record.run, *events(played(tmp_path / "other", call("add"), "done"))[1:2]))
+        record.append(Prepared(1, "one"))
+        record.append(replied(1, call("add"), sent=Sent("two")))
+    first, *rest = lines(path)
 
-    assert "one" not in added
-    assert "two" not in added
+    assert list(first["definitions"].values()) == ["one"]
+    digest, told = [(line["digest"], line["definition"]) for line in rest if "definition" in line]
+    assert digest[1] == "two"
+    assert told[1] == {"instructions": digest[0]}
 
 
 def opened_run(path: Path) -> Run:
@@ -139,15 +138,7 @@ def opened_run(path: Path) -> Run:
         return record.run
 
 
-def reopened_by_hand(path: Path) -> Run:
-    """The run of the file, which has ended well, without its end."""
-    run = opened_run(path)
-    *kept, _ = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(kept))
-    return folded(load_run(path.read_bytes()).unwrap()) if run.outcome is not None else run
-
-
-def test_hostile_text_comes_back(tmp_path: Path):
+def test_hostile_text_comes_back(tmp_path: Path) -> None:
     """Unpaired surrogates, line separators and two halves that are no pair are in the file, which is UTF-8."""
     for number, text in enumerate(("\ud800", "a\u2028b\n", "\ud83d" + "\ude00", "\x00")):
         path = tmp_path / f"{number}.jsonl"
@@ -163,7 +154,7 @@ def test_hostile_text_comes_back(tmp_path: Path):
 # --- torn lines ----------------------------------------------------------------------------------------
 
 
-def test_a_torn_last_line_is_cut_off(tmp_path: Path):
+def test_a_torn_last_line_is_cut_off(tmp_path: Path) -> None:
     """Also one that ends within a character; the file goes on after its last whole line."""
     path = tmp_path / "run.jsonl"
     with opened(path, BEGUN) as record:
@@ -178,7 +169,7 @@ def test_a_torn_last_line_is_cut_off(tmp_path: Path):
         assert path.read_bytes() == sound
 
 
-def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path):
+def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
     """It is whole: what it says has happened."""
     path = tmp_path / "run.jsonl"
     run = played(path, call("add"), "done")
@@ -190,7 +181,7 @@ def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path):
     assert path.read_bytes() == sound
 
 
-def test_a_torn_first_line_is_begun_anew(tmp_path: Path):
+def test_a_torn_first_line_is_begun_anew(tmp_path: Path) -> None:
     """Nothing is recorded in it.  Without a run there is nothing to begin with, and it is refused."""
     path = tmp_path / "run.jsonl"
     opened(path, BEGUN).close()
@@ -207,7 +198,7 @@ def test_a_torn_first_line_is_begun_anew(tmp_path: Path):
 # --- refused -------------------------------------------------------------------------------------------
 
 
-def test_other_files_are_refused_as_they_are(tmp_path: Path):
+def test_other_files_are_refused_as_they_are(tmp_path: Path) -> None:
     """No file that is not a journal is ever written to, with a run or without."""
     path = tmp_path / "notes"
     for text in ("notes", "[1]\n", '{"format":"fnagents.jotter"}', dump_run(BEGUN), dump_run(BEGUN) + "\n", "\n"):
@@ -230,11 +221,11 @@ def test_other_files_are_refused_as_they_are(tmp_path: Path):
         ('{"digest": "ab", "definition": 2}\n', "$.definitions.ab"),
     ],
 )
-def test_a_line_that_is_whole_and_wrong_is_named(tmp_path: Path, line: str, where: str):
+def test_a_line_that_is_whole_and_wrong_is_named(tmp_path: Path, line: str, where: str) -> None:
     """Only the last line can be torn; anything else is a corrupt file, and who reads it is told where."""
     path = tmp_path / "run.jsonl"
     opened(path, BEGUN).close()
-    path.write_text(path.read_text() + line + '{"at": 1, "event": {}}\n')
+    path.write_text(path.read_text() + line + '{"at": 1, "event": {"$type": "Prepared", "turn": 0}}\n')
 
     error = refused(path, BEGUN)
     assert isinstance(error, CorruptFile)
@@ -242,7 +233,7 @@ def test_a_line_that_is_whole_and_wrong_is_named(tmp_path: Path, line: str, wher
 
 
 @pytest.mark.parametrize("change", [{"definitions": []}, {"events": {}}, {"at": None}, {"version": 0}, {"start": 1}])
-def test_a_wrong_first_line_is_named(tmp_path: Path, change: dict[str, Any]):
+def test_a_wrong_first_line_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
     """The first line is judged as a run's document is."""
     path = tmp_path / "run.jsonl"
     first = {**json.loads(first_line(1, 0, {}, {"agent": "a", "input": []}, [])), **change}
@@ -251,7 +242,7 @@ def test_a_wrong_first_line_is_named(tmp_path: Path, change: dict[str, Any]):
     assert isinstance(refused(path), CorruptFile)
 
 
-def test_a_newer_version_is_refused_by_name(tmp_path: Path):
+def test_a_newer_version_is_refused_by_name(tmp_path: Path) -> None:
     """Whatever its lines are: only its own version knows."""
     path = tmp_path / "run.jsonl"
     path.write_text(first_line(99, 0, {}, {}, []) + "whatever\n{}\n")
@@ -259,12 +250,12 @@ def test_a_newer_version_is_refused_by_name(tmp_path: Path):
     assert refused(path) == NewerVersion(99, 1)
 
 
-def test_a_journal_is_no_event():
+def test_a_journal_is_no_event() -> None:
     """Where one event is asked for, a journal is something else."""
     assert isinstance(load_event(first_line(1, 0, {}, {}, [])).failure(), NotAFnagentsFile)
 
 
-def test_what_cannot_be_opened_says_why(tmp_path: Path):
+def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     """A missing file without a run, a missing folder, a folder, and what is not a file on a disk."""
     os.mkfifo(tmp_path / "fifo")
 
@@ -274,7 +265,7 @@ def test_what_cannot_be_opened_says_why(tmp_path: Path):
     assert refused(tmp_path / "fifo", BEGUN).reason == "it is not a regular file"
 
 
-def test_one_has_it_open_at_a_time(tmp_path: Path):
+def test_one_has_it_open_at_a_time(tmp_path: Path) -> None:
     """A second opening is refused until the first is closed; closing twice is fine."""
     path = tmp_path / "run.jsonl"
     first = opened(path, BEGUN)
@@ -284,7 +275,7 @@ def test_one_has_it_open_at_a_time(tmp_path: Path):
     opened(path).close()
 
 
-def test_a_refused_journal_is_not_left_locked(tmp_path: Path):
+def test_a_refused_journal_is_not_left_locked(tmp_path: Path) -> None:
     """Whatever was wrong, the file is closed again."""
     path = tmp_path / "run.jsonl"
     played(path, "done")
@@ -296,7 +287,7 @@ def test_a_refused_journal_is_not_left_locked(tmp_path: Path):
 # --- runs beside files ---------------------------------------------------------------------------------
 
 
-def test_decisions_made_elsewhere_are_caught_up(tmp_path: Path):
+def test_decisions_made_elsewhere_are_caught_up(tmp_path: Path) -> None:
     """A run that was approved without the journal is written down when it is opened, then goes on."""
     path = tmp_path / "run.jsonl"
     paused = played(path, ToolCall("c", "pay"))
@@ -316,7 +307,7 @@ def test_decisions_made_elsewhere_are_caught_up(tmp_path: Path):
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_decisions_made_beside_an_open_journal_are_caught_up(tmp_path: Path, nested: bool):
+def test_decisions_made_beside_an_open_journal_are_caught_up(tmp_path: Path, nested: bool) -> None:
     """The effects that follow from them were planned from a run that has them, nested or not."""
     path = tmp_path / "run.jsonl"
     asked = [ToolCall("c", "ask"), ToolCall("d", "dig"), "a bone", "done"]
@@ -332,7 +323,7 @@ def test_decisions_made_beside_an_open_journal_are_caught_up(tmp_path: Path, nes
     assert load_run(path.read_bytes()) == Success(ended)
 
 
-def test_a_rejection_and_a_reopening_beside_an_open_journal_are_caught_up(tmp_path: Path):
+def test_a_rejection_and_a_reopening_beside_an_open_journal_are_caught_up(tmp_path: Path) -> None:
     """They are seen by the next model call."""
     run = start(CLERK, "hi", max_turns=1)
     with opened(tmp_path / "run.jsonl", run) as record:
@@ -346,7 +337,7 @@ def test_a_rejection_and_a_reopening_beside_an_open_journal_are_caught_up(tmp_pa
         assert record.run.max_turns == 5
 
 
-def test_catching_up_may_be_asked_for(tmp_path: Path):
+def test_catching_up_may_be_asked_for(tmp_path: Path) -> None:
     """`catch_up` writes decisions down at once."""
     path = tmp_path / "run.jsonl"
     paused = played(path, ToolCall("c", "pay"))
@@ -358,7 +349,7 @@ def test_catching_up_may_be_asked_for(tmp_path: Path):
     assert load_run(path.read_bytes()) == Success(decided)
 
 
-def test_a_run_behind_its_file_is_refused(tmp_path: Path):
+def test_a_run_behind_its_file_is_refused(tmp_path: Path) -> None:
     """Going on with it would do again what is recorded."""
     path = tmp_path / "run.jsonl"
     played(path, call("add"), "done")
@@ -367,7 +358,7 @@ def test_a_run_behind_its_file_is_refused(tmp_path: Path):
     assert refused(path, folded(BEGUN, replied(0, call("add"), sent=Sent("x")))).reason == "it has another model-0"
 
 
-def test_a_run_behind_that_also_has_more_is_refused(tmp_path: Path):
+def test_a_run_behind_that_also_has_more_is_refused(tmp_path: Path) -> None:
     """`lacking` says that going on from the file alone would lose something."""
     path = tmp_path / "run.jsonl"
     paused = played(path, [call("pay", "a"), call("add", "b")])
@@ -380,9 +371,10 @@ def test_a_run_behind_that_also_has_more_is_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "other", [start("clerk", "ho"), start("expert", "hi"), start("clerk", "hi", max_turns=3), start(CLERK, "hi", id="x")]
+    "other",
+    [start("clerk", "ho"), start("expert", "hi"), start("clerk", "hi", max_turns=3), start(CLERK, "hi", id="x")],
 )
-def test_another_run_is_refused(tmp_path: Path, other: Run):
+def test_another_run_is_refused(tmp_path: Path, other: Run) -> None:
     """Another input, agent, id or limit makes another run."""
     path = tmp_path / "run.jsonl"
     opened(path, BEGUN).close()
@@ -393,7 +385,7 @@ def test_another_run_is_refused(tmp_path: Path, other: Run):
 # --- writing -------------------------------------------------------------------------------------------
 
 
-def test_an_event_that_does_not_fit_is_not_written(tmp_path: Path):
+def test_an_event_that_does_not_fit_is_not_written(tmp_path: Path) -> None:
     """What is written folds; a misfit is the caller's mistake."""
     path = tmp_path / "run.jsonl"
     with opened(path, BEGUN) as record:
@@ -404,7 +396,7 @@ def test_an_event_that_does_not_fit_is_not_written(tmp_path: Path):
         assert record.run == BEGUN
 
 
-def test_effects_of_another_run_are_refused_before_they_are_performed(tmp_path: Path):
+def test_effects_of_another_run_are_refused_before_they_are_performed(tmp_path: Path) -> None:
     """A journal of one run cannot record another, nor a nested run that it has never heard of."""
     performed: list[object] = []
 
@@ -434,7 +426,7 @@ def at_most(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, was)
 
 
-def test_a_full_disk_ends_the_drive_and_leaves_the_file_whole(tmp_path: Path):
+def test_a_full_disk_ends_the_drive_and_leaves_the_file_whole(tmp_path: Path) -> None:
     """Neither run nor file has the event; once there is room, the same journal writes it with all it needs."""
     path = tmp_path / "run.jsonl"
     event = replied(0, "done", sent=Sent("Be brief. " * 20))
@@ -455,15 +447,16 @@ def test_a_full_disk_ends_the_drive_and_leaves_the_file_whole(tmp_path: Path):
         assert load_run(path.read_bytes()) == Success(record.run)
 
 
-def test_a_disk_without_room_for_the_first_line_cannot_be_opened(tmp_path: Path):
+def test_a_disk_without_room_for_the_first_line_cannot_be_opened(tmp_path: Path) -> None:
     """That is the world's failure, and a value."""
     path = tmp_path / "run.jsonl"
     with at_most(20):
         assert journal(path, BEGUN) == Failure(CannotOpen(str(path), "File too large"))
-    assert opened(path, BEGUN).run == BEGUN or True
+    with opened(path, BEGUN) as record:
+        assert record.run == BEGUN
 
 
-def test_with_fsync_the_same_is_written(tmp_path: Path):
+def test_with_fsync_the_same_is_written(tmp_path: Path) -> None:
     """The option changes what survives a power cut, not what is written."""
     run = asyncio.run(drive_recorded(EVERYONE, BEGUN, world(call("add"), "done"), tmp_path / "a", fsync=True)).unwrap()
     other = played(tmp_path / "b", call("add"), "done")
@@ -475,10 +468,15 @@ def test_with_fsync_the_same_is_written(tmp_path: Path):
 # --- driving -------------------------------------------------------------------------------------------
 
 
-def test_the_same_program_started_again_goes_on(tmp_path: Path):
+def test_the_same_program_started_again_goes_on(tmp_path: Path) -> None:
     """What is recorded is not done again: the second process needs the last reply only."""
     path, ran = tmp_path / "run.jsonl", list[str]()
-    tools = [made("add", lambda context, text: ran.append("add") or "3"), given("pay", "paid")]
+
+    def add(context: Any, text: str) -> str:
+        ran.append("add")
+        return "3"
+
+    tools = [made("add", add), given("pay", "paid")]
     alone = agents(Agent("clerk", "Help.", tools=tools))
 
     async def broken(request: Any, emit: Any) -> Any:
@@ -496,6 +494,6 @@ def test_the_same_program_started_again_goes_on(tmp_path: Path):
     assert ran == ["add"]
 
 
-def test_a_journal_that_does_not_open_is_a_failure(tmp_path: Path):
+def test_a_journal_that_does_not_open_is_a_failure(tmp_path: Path) -> None:
     """Nothing is driven then."""
     assert isinstance(asyncio.run(drive_recorded(EVERYONE, BEGUN, world(), tmp_path)).failure(), CannotOpen)

@@ -15,9 +15,11 @@ from fnagents.outcome import Failure, Success
 from fnagents.perform import performer
 from fnagents.planning import plan
 from fnagents.protocol import Ask, Checked, Returned
+from fnagents.running import run_sync
 from fnagents.runs import start
+from fnagents.schemas.arguments import Arguments
 from fnagents.testing import run_virtual, scripted
-from fnagents.tools import Delegate, Handoff, Output
+from fnagents.tools import Delegate, Handoff, Output, Tool
 
 
 def ran(agent, *replies, run=None, **options):
@@ -326,3 +328,17 @@ def test_a_serial_tool_finds_what_it_left():
     agent = Agent("a", tools=[made("count", count, serial=True)])
     run = ran(agent, [call("count", "1"), call("count", "2")], call("count", "3"), "done")
     assert texts(run) == ["1", "2", "3"]
+
+
+def test_a_tool_that_reads_differently_each_time_does_not_go_round_for_ever():
+    """A call that is checked again and again, with nobody asked between, is answered in the end."""
+    numbers = iter(range(100))
+
+    def read(text):
+        number = next(numbers)
+        return Success(Arguments({"n": number}, {"n": number}, number))
+
+    never = Tool("t", "", {}, lambda context, given: given, read=read, needs_approval=lambda context, arguments: False)
+    run = run_sync(Agent("a", tools=[never]), "go", client=scripted(ToolCall("c", "t"), "done"))
+    assert run.items[-2].text == "The tool reads its arguments differently each time."
+    assert next(numbers) < 10

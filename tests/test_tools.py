@@ -229,3 +229,10 @@ def test_tools_and_agents_compare_by_identity():
     """Two that look alike are two: they hold functions, which have no equality."""
     assert given("t", 1) != given("t", 1)
     assert Agent("a") != Agent("a")
+
+
+@pytest.mark.parametrize("option", ["needs_approval", "is_enabled"])
+def test_a_rule_is_a_bool_or_a_function(option):
+    """What could only be refused when the tool is called is refused when it is made."""
+    with pytest.raises(DeclarationError, match=f"tool t: {option}='always' is neither a bool nor a function"):
+        Tool("t", "", {}, print, **{option: "always"})
