@@ -5,26 +5,15 @@ import os
 import tempfile
 from pathlib import Path
 
-from fnagents import (
-    Agent,
-    Failure,
-    ModelClient,
-    Success,
-    ToolCall,
-    approve,
-    dump_run,
-    interruptions,
-    load_run,
-    reject,
-    responses_client,
-    resume,
-    run_sync,
-    tool,
-)
+from fnagents import Agent, Failure, ModelClient, Success, ToolCall, responses_client, resume, run_sync, tool
+
+from fnagents import approve, dump_run, interruptions, load_run, reject  # isort: skip
 from fnagents.testing import scripted
 
+LIMIT = 100
 
-@tool(needs_approval=lambda context, arguments: arguments["amount"] > 100)
+
+@tool(needs_approval=lambda _, arguments: arguments["amount"] > LIMIT)
 def transfer(to: str, amount: int) -> str:
     """Transfer money; more than 100 needs a person's approval."""
     return f"{amount} transferred to {to}"
@@ -36,7 +25,10 @@ def model(*recorded: str | list[ToolCall]) -> ModelClient:
 
 
 BANKER = Agent("banker", "Make the transfers that the user asks for, all at once.", tools=[transfer])
-CALLS = [ToolCall(f"call_{to}", "transfer", f'{{"to": "{to}", "amount": {n}}}') for to, n in [("ann", 50), ("bob", 900)]]
+CALLS = [
+    ToolCall("call_1", "transfer", '{"to": "ann", "amount": 50}'),
+    ToolCall("call_2", "transfer", '{"to": "bob", "amount": 900}'),
+]
 
 if __name__ == "__main__":
     print("the model is", "real" if "OPENAI_API_KEY" in os.environ else "recorded")

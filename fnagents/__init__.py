@@ -120,6 +120,7 @@ from fnagents.tools import (
 )
 
 if TYPE_CHECKING:
+    from fnagents.caching import Store, cached
     from fnagents.clients import responses_client
     from fnagents.codec import (
         CorruptFile,
@@ -133,9 +134,12 @@ if TYPE_CHECKING:
     )
     from fnagents.driving import drive, interrupt, lockstep
     from fnagents.invoking import invoke
+    from fnagents.journals import Journal, drive_recorded, journal
     from fnagents.perform import Perform, performer
     from fnagents.replays import Divergence, replay
+    from fnagents.resilience import fallback, retrying, timed
     from fnagents.running import StartOptions, as_function, output, resume, run, run_sync
+    from fnagents.wrap import approved_by, limited, observed, recorded, replayed
 
 __all__ = [
     "Agent",
@@ -189,6 +193,7 @@ __all__ = [
     "InvalidOutput",
     "Item",
     "ItemDone",
+    "Journal",
     "Listing",
     "LoadError",
     "MalformedResponse",
@@ -231,6 +236,7 @@ __all__ = [
     "ServerFailed",
     "StartOptions",
     "StopAt",
+    "Store",
     "Success",
     "Text",
     "TextDelta",
@@ -262,63 +268,87 @@ __all__ = [
     "Verdict",
     "agents",
     "approve",
+    "approved_by",
     "as_function",
     "blocking",
+    "cached",
     "drive",
+    "drive_recorded",
     "dump_event",
     "dump_run",
     "events",
     "explain",
+    "fallback",
     "fatal",
     "fold",
     "interrupt",
     "interruptions",
     "invoke",
+    "journal",
     "key",
+    "limited",
     "load_event",
     "load_run",
     "lockstep",
+    "observed",
     "output",
     "performer",
     "plan",
+    "recorded",
     "reject",
     "reopen",
     "replay",
+    "replayed",
     "responses_client",
     "resume",
+    "retrying",
     "run",
     "run_sync",
     "schema",
     "sealed",
     "start",
     "step",
+    "timed",
     "tool",
 ]
 
 _LAZY = {
     "CorruptFile": "fnagents.codec",
     "Divergence": "fnagents.replays",
+    "Journal": "fnagents.journals",
     "LoadError": "fnagents.codec",
     "NewerVersion": "fnagents.codec",
     "NotAFnagentsFile": "fnagents.codec",
     "Perform": "fnagents.perform",
     "StartOptions": "fnagents.running",
+    "Store": "fnagents.caching",
+    "approved_by": "fnagents.wrap",
     "as_function": "fnagents.running",
+    "cached": "fnagents.caching",
     "drive": "fnagents.driving",
+    "drive_recorded": "fnagents.journals",
     "dump_event": "fnagents.codec",
     "dump_run": "fnagents.codec",
+    "fallback": "fnagents.resilience",
     "interrupt": "fnagents.driving",
     "invoke": "fnagents.invoking",
+    "journal": "fnagents.journals",
+    "limited": "fnagents.wrap",
     "load_event": "fnagents.codec",
     "load_run": "fnagents.codec",
     "lockstep": "fnagents.driving",
+    "observed": "fnagents.wrap",
     "output": "fnagents.running",
     "performer": "fnagents.perform",
+    "recorded": "fnagents.wrap",
     "replay": "fnagents.replays",
+    "replayed": "fnagents.wrap",
     "responses_client": "fnagents.clients",
     "resume": "fnagents.running",
+    "retrying": "fnagents.resilience",
     "run": "fnagents.running",
     "run_sync": "fnagents.running",
+    "timed": "fnagents.resilience",
 }
 
 

@@ -85,8 +85,7 @@ async def _beside(
     asking = asyncio.ensure_future(_ask(world, effect))
     asking.add_done_callback(drop)
     try:
-        async for verdict in _judged(world, effect, guardrails):
-            said.append(verdict)
+        said.extend([verdict async for verdict in _judged(world, effect, guardrails)])
         tripped = any(verdict.tripped for verdict in said)
         return None if tripped and not asking.done() else await asking
     finally:

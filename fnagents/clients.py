@@ -173,13 +173,13 @@ def responses_client(
 ) -> HttpClient[Arriving]:
     """A client of the OpenAI Responses API and of servers that speak it.
 
-    `model` is for requests that name none: by default `OPENAI_DEFAULT_MODEL` of the environment, else a small
-    general one, since a program should name the model that it was tried with.  `base_url` and `api_key` are by default `OPENAI_BASE_URL` and
-    `OPENAI_API_KEY` of the environment; without a key every call is `Failure(Unauthorized)`.  With `stream`,
-    deltas are emitted while the model writes.  `timeout` counts the seconds of one whole call, connecting and
-    streaming included (None for no limit); `ModelSettings.timeout` comes first.  `headers` are sent beside its own.
-    `http_client` is used as it is, for its proxies and certificates, and never closed; its own time-outs do not
-    apply.  `now` gives the seconds since 1970, for Retry-After dates.
+    `model` is for requests that name none: by default `OPENAI_DEFAULT_MODEL` of the environment, else
+    `DEFAULT_MODEL`; a program should name the model that it was tried with.  `base_url` and `api_key` are by
+    default `OPENAI_BASE_URL` and `OPENAI_API_KEY` of the environment; without a key every call is
+    `Failure(Unauthorized)`.  With `stream`, deltas are emitted while the model writes.  `timeout` counts the seconds
+    of one whole call, connecting and streaming included (None for no limit); `ModelSettings.timeout` comes first.
+    `headers` are sent beside its own.  `http_client` is used as it is, for its proxies and certificates, and never
+    closed; its own time-outs do not apply.  `now` gives the seconds since 1970, for Retry-After dates.
 
     No call is tried again here: that is `retrying`'s.
     """

@@ -279,11 +279,11 @@ def _run(data: dict[str, Any], detailed: bool) -> Run:
     else:
         start = reader.start(data["start"])
         found = [reader.event(one) for one in recorded]
-    match refold(start.run, found):
-        case Success(run):
-            return run
-        case Failure(error):
-            raise _corrupt(f"$.events[{error.index}]", error.reason)
+    folded = refold(start.run, found)
+    if isinstance(folded, Failure):
+        misfit = folded.failure()
+        raise _corrupt(f"$.events[{misfit.index}]", misfit.reason)
+    return folded.unwrap()
 
 
 def _event(data: dict[str, Any], detailed: bool) -> Event:

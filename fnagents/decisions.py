@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fnagents.errors import UnexpectedEventError
 from fnagents.folding import step
 from fnagents.outcome import Failure
 from fnagents.protocol import Approved, Ask, Declined, Reopened
 from fnagents.runs import Run
-from fnagents.errors import UnexpectedEventError
 
 __all__ = ["approve", "interruptions", "reject", "reopen"]
 

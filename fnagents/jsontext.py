@@ -69,9 +69,9 @@ def _too_deep(text: str, limit: int) -> bool:
 
 
 def encodable(text: str) -> bool:
-    """Whether `text` has a UTF-8 form, that is, no unpaired surrogate.
+    r"""Whether `text` has a UTF-8 form, that is, no unpaired surrogate.
 
-    >>> encodable("Malm\\u00f6"), encodable("\\ud800")
+    >>> encodable("Malm\u00f6"), encodable("\ud800")
     (True, False)
     """
     return text.isascii() or _SURROGATE.search(text) is None
@@ -150,9 +150,9 @@ def canonical(data: object) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with each unpaired surrogate as a marker that any encoder takes, such as `<U+DCFF>`.
+    r"""The text with each unpaired surrogate as a marker that any encoder takes, such as `<U+DCFF>`.
 
-    >>> visible("a\\udcff")
+    >>> visible("a\udcff")
     'a<U+DCFF>'
     """
     if encodable(text):

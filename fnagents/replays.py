@@ -147,6 +147,11 @@ def _spot(one: Effect | Event) -> _Spot:
     return (one.path, _where(one) if word in _OF_CALL else f"{word}-{_where(one)}")
 
 
+def _when(one: Effect | Event) -> tuple[int, int]:
+    """Its turn, and what is done before and after it in that turn."""
+    return int(_where(one).partition(".")[0]), _WORDS.index(_word(one))
+
+
 def _answer(waiting: _Waiting, effect: Effect) -> tuple[int, Event] | None:
     """The recorded event that answers the effect, with its index."""
     queue = waiting.get(_spot(effect))
@@ -179,7 +184,7 @@ def _unanswered(planned: tuple[Effect, ...], waiting: _Waiting) -> Divergence:
     name = "/".join((*event.path, f"{_word(event)}-{_where(event)}"))
     for effect in planned:
         beside = effect.path == event.path and (_spot(effect) == _spot(event) or _word(effect) not in _OF_CALL)
-        if beside and _WORDS.index(_word(effect)) < _WORDS.index(_word(event)):
+        if beside and _when(effect) < _when(event):
             return Divergence(index, key(effect), effect.path, "surplus effect", name, key(effect))
     got = ", ".join(key(effect) for effect in planned) or "nothing: the run has ended"
     return Divergence(index, name, event.path, "missing effect", name, got)

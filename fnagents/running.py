@@ -138,9 +138,9 @@ async def resume(
     """Go on with a run that was paused, loaded, or cut off; one that has ended is given back as it is.
 
     Calls that were under way when the process ended are run again, or with `interrupted="answer"` answered as
-    interrupted, so that nothing is done twice.  (Those approved meanwhile count as under way: nothing in a run says
-    whether a call has begun; `interrupt` it first, then approve.)  A run that names an agent which is not given ends with
-    `Failure(UnknownAgent)`, and can be reopened.
+    interrupted, so that nothing is done twice.  (Those approved meanwhile count as under way, as nothing in a run
+    says whether a call has begun: `interrupt` it first, then approve.)  A run that names an agent which is not given
+    ends with `Failure(UnknownAgent)`, and can be reopened.
     """
     everyone = all_agents(agent)
     if interrupted == "answer":

@@ -26,8 +26,8 @@ from fnagents.prose import shortened
 
 __all__ = [
     "FLOATS",
-    "TAG",
     "Hook",
+    "TAG",
     "WrongError",
     "by_tag",
     "elements",
@@ -259,9 +259,5 @@ def located(error: Exception) -> tuple[str, str]:
 
 
 def _label(notes: Iterable[Any]) -> str:
-    for note in notes:
-        if isinstance(note, IterableValidationNote):
-            return f"[{note.index}]"
-        if isinstance(note, AttributeValidationNote):
-            return f".{note.name}"
-    return ""
+    ours = (note for note in notes if isinstance(note, IterableValidationNote | AttributeValidationNote))
+    return next((f"[{note.index}]" if isinstance(note, IterableValidationNote) else f".{note.name}" for note in ours), "")

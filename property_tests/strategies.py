@@ -8,8 +8,6 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
-from fnagents.converting import converter
-from fnagents.errors import AwaitingApproval
 from hypothesis import strategies as st
 
 from fnagents import (
@@ -34,7 +32,6 @@ from fnagents import (
     FunctionRaised,
     Handoff,
     Item,
-    Message,
     ModelError,
     ModelResponse,
     Output,
@@ -56,6 +53,8 @@ from fnagents import (
     start,
     step,
 )
+from fnagents.converting import converter
+from fnagents.errors import AwaitingApproval
 from fnagents.transcript import listing
 
 # --- text ----------------------------------------------------------------------------------------------

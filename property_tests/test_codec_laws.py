@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import Phase, event, example, find, given, settings
 from hypothesis import strategies as st
-from strategies import WORLD, runs
+from strategies import WORLD, runs, values
 from strategies import events as any_events
-from strategies import values
 
 from fnagents import (
     Event,
@@ -33,7 +32,7 @@ from fnagents.replays import replay
 
 
 @given(any_events())
-def test_an_event_is_loaded_as_it_was(recorded: Event):
+def test_an_event_is_loaded_as_it_was(recorded: Event) -> None:
     """Whatever the event holds, its document gives it back, and the document is UTF-8."""
     text = dump_event(recorded)
     text.encode()
@@ -43,7 +42,7 @@ def test_an_event_is_loaded_as_it_was(recorded: Event):
 
 
 @given(runs())
-def test_a_run_is_loaded_as_it_was(run: Run):
+def test_a_run_is_loaded_as_it_was(run: Run) -> None:
     """Finished, paused, failed, reopened or unfinished: the document gives the run back, at a fixed point."""
     event(f"{len(run.turns)} turns, {type(run.outcome).__name__}")
     text = dump_run(run)
@@ -55,7 +54,7 @@ def test_a_run_is_loaded_as_it_was(run: Run):
 
 
 @given(runs())
-def test_refolding_many_is_folding_each(run: Run):
+def test_refolding_many_is_folding_each(run: Run) -> None:
     """The short way through plain answers gives what `fold` gives."""
     first = beginning(run).run
 
@@ -63,7 +62,7 @@ def test_refolding_many_is_folding_each(run: Run):
 
 
 @given(runs(), st.randoms(use_true_random=False))
-def test_refolding_refuses_what_folding_refuses(run: Run, chance: Any):
+def test_refolding_refuses_what_folding_refuses(run: Run, chance: Any) -> None:
     """Shuffled events are refused at the same index with the same words, or accepted to the same run."""
     first, recorded = beginning(run).run, list(events(run))
     chance.shuffle(recorded)
@@ -72,7 +71,7 @@ def test_refolding_refuses_what_folding_refuses(run: Run, chance: Any):
 
 
 @given(runs())
-def test_an_unchanged_world_replays_every_run(run: Run):
+def test_an_unchanged_world_replays_every_run(run: Run) -> None:
     """Law 8 in part: today's plan, driven with the recorded answers, makes the recorded run."""
     assert Success(run) == replay(WORLD, run)
 
@@ -102,14 +101,14 @@ def judged(outcome: Any, kind: Any) -> None:
 @example("[" * 100_000)
 @example('{"format":"fnagents.run","version":1,"start":' + "[" * 400 + "]" * 400 + ',"events":[],"definitions":{}}')
 @example(b"\xef\xbb\xbf{}")
-def test_any_text_is_a_value_or_a_failure(text: Any):
+def test_any_text_is_a_value_or_a_failure(text: Any) -> None:
     """Loading is total."""
     judged(load_run(text), Run)
     judged(load_event(text), Event)
 
 
 @given(JSON)
-def test_any_json_is_a_value_or_a_failure(data: Any):
+def test_any_json_is_a_value_or_a_failure(data: Any) -> None:
     """So it is for the parts of a document."""
     empty = {"format": "fnagents.run", "version": 1, "definitions": {}, "start": {"agent": "a", "input": []}}
 
@@ -127,7 +126,7 @@ def places(data: Any) -> list[tuple[Any, Any]]:
 
 @given(runs(12), st.data())
 @settings(max_examples=300)
-def test_a_document_with_a_fault_is_a_value_or_a_failure(run: Run, data: st.DataObject):
+def test_a_document_with_a_fault_is_a_value_or_a_failure(run: Run, data: st.DataObject) -> None:
     """A place deleted, replaced, or moved elsewhere: never an exception."""
     document = json.loads(dump_run(run))
     container, key = data.draw(st.sampled_from(places(document)))
@@ -155,7 +154,7 @@ QUICK = settings(max_examples=20_000, database=None, phases=[Phase.generate], de
 
 
 @pytest.mark.parametrize("union", [Event, ToolError, ModelError, RunError], ids=["events", "tools", "models", "runs"])
-def test_every_member_of_a_union_is_drawn(union: Any):
+def test_every_member_of_a_union_is_drawn(union: Any) -> None:
     """No class is missing in the laws above."""
     for kind in members(union):
         assert isinstance(find(values(union), lambda one, kind=kind: isinstance(one, kind), settings=QUICK), kind)
@@ -184,7 +183,7 @@ def failure(run: Run) -> Any:
 
 @pytest.mark.filterwarnings("ignore:Generating overly large repr")
 @pytest.mark.parametrize("what", REACHED)
-def test_runs_reach(what: str):
+def test_runs_reach(what: str) -> None:
     """The deep cases are drawn: a strategy that never gets there proves nothing."""
     reached = find(runs(), REACHED[what], settings=QUICK)
 

@@ -34,7 +34,9 @@ GOLDEN = Path(__file__).parent / "golden"
 def made(name: str, function: Any, **options: Any) -> Tool[..., Any, Any]:
     """A tool of one text, whose definition depends on nothing but this line."""
     properties = {"text": {"type": "string"}}
-    return Tool(name, f"Do {name}.", {"properties": properties, "required": ["text"]}, function, strict=False, **options)
+    return Tool(
+        name, f"Do {name}.", {"properties": properties, "required": ["text"]}, function, strict=False, **options
+    )
 
 
 SURGEON = Agent(
@@ -58,7 +60,7 @@ FILES = sorted(GOLDEN.glob("*.json"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_golden_run_is_read_and_written_as_it_was(path: Path):
+def test_a_golden_run_is_read_and_written_as_it_was(path: Path) -> None:
     """Loading and saving gives the same bytes."""
     text = path.read_bytes()
 
@@ -66,14 +68,14 @@ def test_a_golden_run_is_read_and_written_as_it_was(path: Path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_golden_run_is_replayed_by_its_agents(path: Path):
+def test_a_golden_run_is_replayed_by_its_agents(path: Path) -> None:
     """Today's plan asks for what was asked then, and tells the model the same."""
     run = load_run(path.read_bytes()).unwrap()
 
     assert Success(run) == replay(DOCTOR, run)
 
 
-def test_the_golden_runs_are_what_their_names_say():
+def test_the_golden_runs_are_what_their_names_say() -> None:
     """A finished run with a handoff, a paused nested one, a reopened one, odd texts, ids that come twice."""
     runs = {path.stem: load_run(path.read_bytes()).unwrap() for path in FILES}
     (question,) = interruptions(runs["paused"])

@@ -58,7 +58,9 @@ def document_schema() -> dict[str, Any]:
     """The schema of the newest version."""
     converter()
     attrs.resolve_types(Start)
-    joined = closed({"$type": {"const": "Joined"}, "value": {"type": "array", "items": {"type": "string"}}}, ["$type", "value"])
+    joined = closed(
+        {"$type": {"const": "Joined"}, "value": {"type": "array", "items": {"type": "string"}}}, ["$type", "value"]
+    )
     named = {
         "reference": {"description": "The digest of a definition.", "type": "string", "pattern": "^([0-9a-f]{64})?$"},
         "text": {"anyOf": [{"type": "string"}, joined]},
@@ -69,7 +71,12 @@ def document_schema() -> dict[str, Any]:
     }
     listed = {"anyOf": [{"$ref": "#/$defs/Listed"}, REFERENCE]}
     definition = {
-        "anyOf": [TEXT, {"$ref": "#/$defs/Told"}, {"$ref": "#/$defs/ToolDefinition"}, {"type": "array", "items": listed}]
+        "anyOf": [
+            TEXT,
+            {"$ref": "#/$defs/Told"},
+            {"$ref": "#/$defs/ToolDefinition"},
+            {"type": "array", "items": listed},
+        ]
     }
     classes = {one.__name__: of_class(one) for one in sorted({*ALONE, *TAGGED, Start}, key=lambda one: one.__name__)}
     del classes["Listing"]

@@ -14,7 +14,7 @@ def guard(context, items):
     return Allow()
 
 
-def test_an_agent_needs_a_name():
+def test_an_agent_needs_a_name() -> None:
     """Without one nothing could hand over to it."""
     with pytest.raises(DeclarationError) as caught:
         Agent("")
@@ -24,13 +24,13 @@ def test_an_agent_needs_a_name():
 @pytest.mark.parametrize(
     "behavior", ["run_llm_again", "stop_on_first_tool", StopAt("a"), lambda context, results: None]
 )
-def test_a_tool_use_behavior_that_is_taken(behavior):
+def test_a_tool_use_behavior_that_is_taken(behavior) -> None:
     """One of two words, the names to stop at, or a function."""
     assert Agent("a", tool_use_behavior=behavior).tool_use_behavior is behavior
 
 
 @pytest.mark.parametrize("behavior", ["stop", None, {"stop_at_tool_names": ["a"]}])
-def test_any_other_tool_use_behavior_is_refused(behavior):
+def test_any_other_tool_use_behavior_is_refused(behavior) -> None:
     """When the agent is made."""
     with pytest.raises(DeclarationError) as caught:
         Agent("a", tool_use_behavior=behavior)
@@ -40,7 +40,7 @@ def test_any_other_tool_use_behavior_is_refused(behavior):
     )
 
 
-def test_guardrails_run_beside_the_model_unless_they_block():
+def test_guardrails_run_beside_the_model_unless_they_block() -> None:
     """A plain function is one beside it; `blocking` makes one that runs before it."""
     agent = Agent("a", input_guardrails=[guard, blocking(guard), InputGuardrail(guard)])
     assert agent.input_guardrails == (
@@ -50,7 +50,7 @@ def test_guardrails_run_beside_the_model_unless_they_block():
     )
 
 
-def test_tools_are_kept_as_a_tuple():
+def test_tools_are_kept_as_a_tuple() -> None:
     """Any iterable of tools and sources is taken."""
     one, two = made("one"), made("two")
     assert Agent("a", tools=[one], handoffs=iter([two])).tools == (one,)
@@ -64,20 +64,20 @@ def test_tools_are_kept_as_a_tuple():
         {"handoffs": [made("t", namespace="n"), made("t", namespace="n")]},
     ],
 )
-def test_tools_whose_names_collide_are_refused(options):
+def test_tools_whose_names_collide_are_refused(options) -> None:
     """Also across tools and handoffs: a call must mean one tool."""
     with pytest.raises(DeclarationError) as caught:
         Agent("a", **options)
     assert str(caught.value) == "agent 'a' has two tools named 't'; rename one with name="
 
 
-def test_names_of_different_namespaces_or_kinds_do_not_collide():
+def test_names_of_different_namespaces_or_kinds_do_not_collide() -> None:
     """A tool is known by kind, namespace and name."""
     tools = (made("t"), made("t", namespace="n"), made("t", kind="custom_tool_call"))
     assert Agent("a", tools=tools).tools == tools
 
 
-def test_what_is_no_tool_is_refused():
+def test_what_is_no_tool_is_refused() -> None:
     """The message names the way out."""
     with pytest.raises(DeclarationError) as caught:
         Agent("a", tools=["search"])  # type: ignore[list-item]
@@ -93,12 +93,12 @@ SCHEMA = schema(Answer)
 
 
 @pytest.mark.parametrize("given", [None, str])
-def test_plain_text_needs_no_schema(given):
+def test_plain_text_needs_no_schema(given) -> None:
     """No output type and `str` are the same thing."""
     assert Agent("a", output_type=given).output is None
 
 
-def test_an_output_type_is_a_schema_made_once():
+def test_an_output_type_is_a_schema_made_once() -> None:
     """A schema that was given is the one that is used."""
     agent = Agent("a", output_type=Answer)
     made_once = agent.output
@@ -108,7 +108,7 @@ def test_an_output_type_is_a_schema_made_once():
     assert Agent("a", output_type=SCHEMA).output is SCHEMA
 
 
-def test_agents_are_found_through_their_tools_and_handoffs():
+def test_agents_are_found_through_their_tools_and_handoffs() -> None:
     """Breadth first, each once, also in a circle."""
     leaf = Agent("leaf")
     inner = Agent("inner", tools=[made("to_leaf", agents=(leaf,))])
@@ -125,7 +125,7 @@ def test_agents_are_found_through_their_tools_and_handoffs():
     assert list(agents()) == []
 
 
-def test_two_agents_of_one_name_are_refused():
+def test_two_agents_of_one_name_are_refused() -> None:
     """A run names its agents, so a name means one of them."""
     with pytest.raises(DeclarationError) as caught:
         agents(Agent("a", tools=[made("t", agents=(Agent("b"),))]), Agent("b"))

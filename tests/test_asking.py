@@ -24,10 +24,10 @@ from fnagents.models import ModelResponse, ModelSettings, Usage
 from fnagents.outcome import Failure, Success
 from fnagents.perform import performer
 from fnagents.protocol import Verdict
+from fnagents.resilience import timed
 from fnagents.running import output
 from fnagents.runs import start
 from fnagents.testing import run_virtual, scripted
-from fnagents.resilience import timed
 from fnagents.tools import Allow, Output, Trip
 
 
@@ -62,7 +62,7 @@ async def own_cancellation(*args):
         lambda context: later(f"Turn {context.turn} for {context.context}"),
     ],
 )
-def test_instructions_may_be_a_function_of_the_context(instructions):
+def test_instructions_may_be_a_function_of_the_context(instructions) -> None:
     """Sync or async, asked anew each turn."""
     client = scripted(call("t"), "done")
     ran(Agent("a", instructions, tools=[given("t", "x")]), client, context="Ann")
@@ -90,7 +90,7 @@ async def odd_source(context):
         ({"handoffs": [made("t", is_enabled=explode)]}, FunctionRaised("is_enabled", "ValueError", "no")),
     ],
 )  # fmt: skip
-def test_a_function_that_raises_ends_the_run_as_a_value(options, failure):
+def test_a_function_that_raises_ends_the_run_as_a_value(options, failure) -> None:
     """The model is not asked with half of what the agent says."""
     client = scripted()
     run = ran(Agent("a", **options), client)
@@ -98,7 +98,7 @@ def test_a_function_that_raises_ends_the_run_as_a_value(options, failure):
     assert client.requests == []
 
 
-def test_a_run_that_failed_while_a_turn_was_opened_can_be_reopened():
+def test_a_run_that_failed_while_a_turn_was_opened_can_be_reopened() -> None:
     """The functions are asked again, in a turn of its own, and the input guardrails have not been skipped."""
     answers, judged = ["raise", "Help."], []
 
@@ -117,7 +117,7 @@ def test_a_run_that_failed_while_a_turn_was_opened_can_be_reopened():
     assert judged == [(Message("user", "hi"),)]
 
 
-def test_a_tool_may_be_there_in_one_turn_and_not_in_the_next():
+def test_a_tool_may_be_there_in_one_turn_and_not_in_the_next() -> None:
     """The model is told of the tools that are there now."""
     tool = given("t", "x", is_enabled=lambda context: context.turn == 0)
     client = scripted(call("t"), "done")
@@ -145,7 +145,7 @@ async def slow_allow(context, items):
     return await later(Allow(), 5)
 
 
-def test_guardrails_see_the_input_at_the_first_model_call_only():
+def test_guardrails_see_the_input_at_the_first_model_call_only() -> None:
     """Their verdicts are kept in the run."""
     seen = []
 
@@ -158,7 +158,7 @@ def test_guardrails_see_the_input_at_the_first_model_call_only():
     assert [turn.replied.verdicts for turn in run.turns] == [(Verdict("allow", "fine"), Verdict("look", "looked")), ()]
 
 
-def test_a_blocking_guardrail_that_trips_asks_no_model():
+def test_a_blocking_guardrail_that_trips_asks_no_model() -> None:
     """Those behind it are not asked either."""
     client = scripted()
     run = ran(Agent("a", input_guardrails=[blocking(allow), blocking(trip), allow]), client)
@@ -167,7 +167,7 @@ def test_a_blocking_guardrail_that_trips_asks_no_model():
     assert (client.requests, run.usage) == ([], Usage())
 
 
-def test_a_response_that_came_before_the_trip_is_kept():
+def test_a_response_that_came_before_the_trip_is_kept() -> None:
     """With what it cost; no tool of that turn runs."""
     ranks = []
     tool = made("t", lambda context, text: ranks.append(1))
@@ -177,7 +177,7 @@ def test_a_response_that_came_before_the_trip_is_kept():
 
 
 @pytest.mark.parametrize("ending", [None, OSError])
-def test_a_model_call_still_under_way_is_cancelled_by_a_trip(ending):
+def test_a_model_call_still_under_way_is_cancelled_by_a_trip(ending) -> None:
     """The run does not wait for it, and what it raises on its way out is nobody's business."""
     cancelled = []
 
@@ -203,7 +203,7 @@ def test_a_model_call_still_under_way_is_cancelled_by_a_trip(ending):
 
 
 @pytest.mark.parametrize(("guard", "elapsed"), [(slow_allow, 10.0), (blocking(slow_allow), 15.0)])
-def test_guardrails_run_beside_the_model_unless_they_block(guard, elapsed):
+def test_guardrails_run_beside_the_model_unless_they_block(guard, elapsed) -> None:
     """Beside it they cost no time."""
 
     async def main():
@@ -219,7 +219,7 @@ def test_guardrails_run_beside_the_model_unless_they_block(guard, elapsed):
 
 
 @pytest.mark.parametrize("wrap", [blocking, lambda guard: guard])
-def test_a_guardrail_that_raises_lets_nothing_through(wrap):
+def test_a_guardrail_that_raises_lets_nothing_through(wrap) -> None:
     """It counts as tripped."""
     run = ran(Agent("a", input_guardrails=[wrap(explode)]), "hello")
     assert run.outcome == Failure(GuardrailTripped("explode", "the guardrail raised ValueError", "input"))
@@ -230,7 +230,7 @@ class Guard:
         return Trip()
 
 
-def test_a_guardrail_without_a_name_is_known_by_its_class():
+def test_a_guardrail_without_a_name_is_known_by_its_class() -> None:
     """Callable objects may judge too."""
     run = ran(Agent("a", input_guardrails=[Guard()], output_guardrails=[Guard()]), "hello")
     assert run.outcome == Failure(GuardrailTripped("Guard", "", "input"))
@@ -239,7 +239,7 @@ def test_a_guardrail_without_a_name_is_known_by_its_class():
 # --- the model -----------------------------------------------------------------------------------------
 
 
-def test_a_model_call_may_take_so_many_seconds():
+def test_a_model_call_may_take_so_many_seconds() -> None:
     """`settings.timeout` of a `timed` client makes it a failure, at that time exactly."""
 
     @timed
@@ -250,7 +250,7 @@ def test_a_model_call_may_take_so_many_seconds():
     assert outcomes == [Success("hello"), Failure(ModelFailed(ModelTimedOut(9.5))), Success("hello")]
 
 
-def test_a_client_that_raises_is_a_programmers_mistake():
+def test_a_client_that_raises_is_a_programmers_mistake() -> None:
     """Also with a limit, and if what it raises is a TimeoutError of its own."""
 
     @timed
@@ -262,7 +262,7 @@ def test_a_client_that_raises_is_a_programmers_mistake():
             ran(Agent("a", settings=settings), client)
 
 
-def test_a_model_error_is_the_end_of_the_run_and_not_of_the_conversation():
+def test_a_model_error_is_the_end_of_the_run_and_not_of_the_conversation() -> None:
     """Reopened, the run asks the model again."""
     agent = Agent("a")
     run = ran(agent, ServerFailed("down", 503))
@@ -274,7 +274,7 @@ def test_a_model_error_is_the_end_of_the_run_and_not_of_the_conversation():
 
 
 @pytest.mark.parametrize("decide", [lambda text: text, later])
-def test_a_function_may_end_a_run_by_its_tool_outputs(decide):
+def test_a_function_may_end_a_run_by_its_tool_outputs(decide) -> None:
     """Sync or async; it sees context and answered calls in order, failures included."""
     seen = []
 
@@ -305,7 +305,7 @@ def test_a_function_may_end_a_run_by_its_tool_outputs(decide):
         (lambda context, results: 42, FunctionRaised("tool_use_behavior", "TypeError", "it gave a int, not text")),
     ],
 )
-def test_such_a_function_that_fails_ends_the_run_as_a_value(behavior, failure):
+def test_such_a_function_that_fails_ends_the_run_as_a_value(behavior, failure) -> None:
     """Reopened, the model goes on."""
     agent = Agent("a", tools=[given("t", "x")], tool_use_behavior=behavior)
     run = ran(agent, call("t"))
@@ -322,7 +322,7 @@ class City:
     people: int
 
 
-def test_a_final_output_is_decoded_and_kept_as_canonical_json():
+def test_a_final_output_is_decoded_and_kept_as_canonical_json() -> None:
     """`output` gives the value."""
     agent = Agent("a", output_type=City)
     run = ran(agent, ' {"people": 7, "name": "Ås"} ')
@@ -330,7 +330,7 @@ def test_a_final_output_is_decoded_and_kept_as_canonical_json():
     assert output(agent, run) == Success(City("Ås", 7))
 
 
-def test_the_model_is_told_what_is_wrong_with_its_output():
+def test_the_model_is_told_what_is_wrong_with_its_output() -> None:
     """And may mend it, which costs a turn."""
     agent = Agent("a", output_type=City)
     client = scripted('{"name": "Ås"}', '{"name": "Ås", "people": 7}')
@@ -342,7 +342,7 @@ def test_the_model_is_told_what_is_wrong_with_its_output():
     )
 
 
-def test_an_output_that_never_fits_ends_the_run():
+def test_an_output_that_never_fits_ends_the_run() -> None:
     """After `output_retries` tries to mend it; reopened, it has another try."""
     agent = Agent("a", output_type=int, output_retries=1)
     run = ran(agent, "x", "y")
@@ -350,20 +350,20 @@ def test_an_output_that_never_fits_ends_the_run():
     assert ran(agent, '{"response": 3}', run=reopen(run)).outcome == Success("3")
 
 
-def test_a_tools_output_that_ends_a_run_is_decoded_too():
+def test_a_tools_output_that_ends_a_run_is_decoded_too() -> None:
     """What the schema does not accept is told to the model, never passed on."""
     agent = Agent("a", tools=[given("t", "{}")], output_type=City, tool_use_behavior="stop_on_first_tool")
     run = ran(agent, call("t"), '{"name": "Ås", "people": 7}')
     assert output(agent, run) == Success(City("Ås", 7))
 
 
-def test_a_model_that_declines_ends_the_run():
+def test_a_model_that_declines_ends_the_run() -> None:
     """Its words are in the failure; nothing is decoded."""
     run = ran(Agent("a", output_type=City), Message("assistant", (Refusal("I cannot."),)))
     assert run.outcome == Failure(ModelRefused("I cannot."))
 
 
-def test_output_guardrails_judge_the_final_text():
+def test_output_guardrails_judge_the_final_text() -> None:
     """In order, up to the first that trips; a failed run is not judged."""
     seen = []
 
@@ -384,7 +384,7 @@ def test_output_guardrails_judge_the_final_text():
     assert seen == ["3", "hello"]
 
 
-def test_an_output_guardrail_that_raises_lets_nothing_through():
+def test_an_output_guardrail_that_raises_lets_nothing_through() -> None:
     """It counts as tripped."""
     run = ran(Agent("a", output_guardrails=[explode]), "hello")
     assert run.outcome == Failure(GuardrailTripped("explode", "the guardrail raised ValueError", "output"))

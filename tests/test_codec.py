@@ -100,7 +100,7 @@ def recorded() -> Run:
 # --- what is written -----------------------------------------------------------------------------------
 
 
-def test_a_run_is_loaded_as_it_was():
+def test_a_run_is_loaded_as_it_was() -> None:
     """What is compared and what is worked out: ids on the wire, sticky decisions."""
     run = recorded()
     loaded = load_run(dump_run(run)).unwrap()
@@ -112,7 +112,7 @@ def test_a_run_is_loaded_as_it_was():
 
 
 @pytest.mark.parametrize("count", range(len(history()) + 1))
-def test_a_run_is_loaded_as_it_was_at_any_moment(count: int):
+def test_a_run_is_loaded_as_it_was_at_any_moment(count: int) -> None:
     """Saving may happen after every event."""
     run = fold(start("root", "hi"), history()[:count]).unwrap()
 
@@ -120,12 +120,12 @@ def test_a_run_is_loaded_as_it_was_at_any_moment(count: int):
 
 
 @pytest.mark.parametrize("event", history(), ids=lambda event: type(event).__name__)
-def test_an_event_is_loaded_as_it_was(event: Event):
+def test_an_event_is_loaded_as_it_was(event: Event) -> None:
     """An event's document stands alone."""
     assert Success(event) == load_event(dump_event(event))
 
 
-def test_the_form_of_a_document():
+def test_the_form_of_a_document() -> None:
     """Header, definitions, start, events; the tag comes first; what equals its default is left out."""
     run = fold(start("a", "hi"), [replied(0, ToolCall("c", "add"), sent=Sent()), history()[1]]).unwrap()
 
@@ -140,7 +140,7 @@ def test_the_form_of_a_document():
     )
 
 
-def test_definitions_are_written_once_and_loaded_as_one_object():
+def test_definitions_are_written_once_and_loaded_as_one_object() -> None:
     """The file grows with what happened; what the model was told is shared again after loading."""
     answers = [replied(turn, ToolCall(f"c{turn}", "none")) for turn in range(3)]
     run = start("a", "hi")
@@ -150,11 +150,11 @@ def test_definitions_are_written_once_and_loaded_as_one_object():
     first, _, last = (turn.replied.sent for turn in load_run(text).unwrap().turns)
 
     assert text.count("You add.") == text.count('\\"name\\":\\"add\\"') == 1
-    assert TOLD == first
+    assert first == TOLD
     assert first is last
 
 
-def test_instructions_of_an_opened_turn_stand_once():
+def test_instructions_of_an_opened_turn_stand_once() -> None:
     """`Prepared` and `Replied` of one turn refer to one text, and their definitions are one object."""
     run = recorded()
     turn = load_run(dump_run(run)).unwrap().turns[3]
@@ -164,7 +164,7 @@ def test_instructions_of_an_opened_turn_stand_once():
     assert turn.prepared.tools[0].definition is turn.replied.sent.tools[0]
 
 
-def test_the_text_of_a_run_is_linear_in_its_turns():
+def test_the_text_of_a_run_is_linear_in_its_turns() -> None:
     """Twice the turns, twice the text: nothing is written again."""
     sizes = [len(dump_run(long(turns))) for turns in (100, 200, 400)]
 
@@ -180,10 +180,18 @@ def long(turns: int) -> Run:
 
 @pytest.mark.parametrize(
     "text",
-    ["\ud800", "a\udfff\ud800b", "\ud83d" + "\ude00", "\U0001f600\ud83d" + "\ude00", "\x00\u2028", '"Joined"', "\\ud800"],
+    [
+        "\ud800",
+        "a\udfff\ud800b",
+        "\ud83d" + "\ude00",
+        "\U0001f600\ud83d" + "\ude00",
+        "\x00\u2028",
+        '"Joined"',
+        "\\ud800",
+    ],
     ids=ascii,
 )
-def test_any_text_survives_as_utf_8(text: str):
+def test_any_text_survives_as_utf_8(text: str) -> None:
     """Unpaired surrogates too, even two that look like a pair, in events and in definitions."""
     event = replied(0, Message("assistant", text), sent=Sent(text))
 
@@ -191,27 +199,27 @@ def test_any_text_survives_as_utf_8(text: str):
 
 
 @pytest.mark.parametrize("seconds", [0.5, 3, float("inf"), float("-inf")])
-def test_any_float_survives_as_json(seconds: float):
+def test_any_float_survives_as_json(seconds: float) -> None:
     """Infinity has no form in JSON, so a text stands for it."""
     event = Replied(0, Failure(ModelTimedOut(seconds)))
 
     assert Success(event) == load_event(dump_event(event))
 
 
-def test_nan_survives_as_json():
+def test_nan_survives_as_json() -> None:
     """A server that asks to wait for NaN seconds does not make a run unsaveable."""
     loaded = load_event(dump_event(Replied(0, Failure(RateLimited("busy", float("nan")))))).unwrap()
 
-    assert "nan" == str(loaded.outcome.failure().retry_after)
+    assert str(loaded.outcome.failure().retry_after) == "nan"
 
 
-def test_an_error_about_a_paused_run_is_refused():
+def test_an_error_about_a_paused_run_is_refused() -> None:
     """It never stands in a run; saving one is a programmer's mistake."""
     with pytest.raises(TypeError, match="save the run that it carries"):
         dump_event(Finished(0, Failure(AwaitingApproval(start("a", "hi")))))
 
 
-def test_no_class_of_a_document_owns_the_tag_and_names_are_unique():
+def test_no_class_of_a_document_owns_the_tag_and_names_are_unique() -> None:
     """Else a field would be overwritten, or a name would mean two classes."""
     classes = {member for union in UNIONS for member in members(union)} | set(ALONE)
 
@@ -219,7 +227,7 @@ def test_no_class_of_a_document_owns_the_tag_and_names_are_unique():
     assert not any(field.name.startswith("$") for one in classes for field in attrs.fields(one))
 
 
-def test_a_start_is_all_of_a_run_but_what_events_make():
+def test_a_start_is_all_of_a_run_but_what_events_make() -> None:
     """A field added to `Run` is saved, or made by `step`."""
     of_run = {field.name for field in attrs.fields(Run)}
 
@@ -227,7 +235,7 @@ def test_a_start_is_all_of_a_run_but_what_events_make():
 
 
 @pytest.mark.parametrize("held", [{"previous_response_id": "r"}, {"conversation_id": "c"}])
-def test_what_the_server_holds_is_saved(held: dict[str, str]):
+def test_what_the_server_holds_is_saved(held: dict[str, str]) -> None:
     """A run that goes on from a response or a conversation does so after loading."""
     run = start("a", "hi", max_turns=None, **held)
 
@@ -237,7 +245,7 @@ def test_what_the_server_holds_is_saved(held: dict[str, str]):
 # --- the schema of the format ----------------------------------------------------------------------------
 
 
-def test_the_schema_file_is_up_to_date():
+def test_the_schema_file_is_up_to_date() -> None:
     """`python tests/run_schema.py` writes it."""
     Draft202012Validator.check_schema(run_schema.document_schema())
 
@@ -245,7 +253,7 @@ def test_the_schema_file_is_up_to_date():
 
 
 @pytest.mark.parametrize("count", range(len(history()) + 1))
-def test_a_document_fits_the_schema(count: int):
+def test_a_document_fits_the_schema(count: int) -> None:
     """Also with texts in pieces."""
     run = fold(start("root", "\ud83d" + "\ude00"), history()[:count]).unwrap()
 
@@ -298,7 +306,11 @@ CORRUPT = {
     "float for a number": (with_event({**REPLIED, "turn": 0.0, "outcome": None}), "$.events[0].turn", "a number"),
     "outcome is text": (with_event({**REPLIED, "outcome": "x"}), "$.events[0].outcome", "an object"),
     "outcome of unknown type": (with_event({**REPLIED, "outcome": {"$type": "X"}}), "$.events[0].outcome", "'X'"),
-    "outcome with both": (with_event({**REPLIED, "outcome": {**RESPONSE, "error": 1}}), "$.events[0].outcome", "'value'"),
+    "outcome with both": (
+        with_event({**REPLIED, "outcome": {**RESPONSE, "error": 1}}),
+        "$.events[0].outcome",
+        "'value'",
+    ),
     "response is an array": (
         with_event({**REPLIED, "outcome": {"$type": "Success", "value": []}}),
         "$.events[0].outcome.value",
@@ -325,13 +337,23 @@ CORRUPT = {
         "expected a number, found a string",
     ),
     "paused inside": (
-        with_event({"$type": "Finished", "turn": 0, "outcome": {"$type": "Failure", "error": {"$type": "AwaitingApproval"}}}),
+        with_event(
+            {"$type": "Finished", "turn": 0, "outcome": {"$type": "Failure", "error": {"$type": "AwaitingApproval"}}}
+        ),
         "$.events[0].outcome.error",
         "'AwaitingApproval'",
     ),
-    "unknown reference": (with_event({**REPLIED, "outcome": None, "sent": "ab"}), "$.events[0].sent", "no such definition"),
+    "unknown reference": (
+        with_event({**REPLIED, "outcome": None, "sent": "ab"}),
+        "$.events[0].sent",
+        "no such definition",
+    ),
     "reference is an object": (with_event({**REPLIED, "outcome": None, "sent": {}}), "$.events[0].sent", "no such"),
-    "event for another turn": (with_event({**REPLIED, "turn": 7, "outcome": None}), "$.events[0]", "does not fit the run"),
+    "event for another turn": (
+        with_event({**REPLIED, "turn": 7, "outcome": None}),
+        "$.events[0]",
+        "does not fit the run",
+    ),
     "approval of other arguments": (
         with_event({**document()["events"][7], "digest": "forged"}, at=7),
         "$.events[7]",
@@ -346,7 +368,7 @@ CORRUPT = {
 
 
 @pytest.mark.parametrize("what", CORRUPT)
-def test_a_corrupt_file_is_refused_with_its_place(what: str):
+def test_a_corrupt_file_is_refused_with_its_place(what: str) -> None:
     """One clear line says where and why."""
     data, where, reason = CORRUPT[what]
     error = load_run(json.dumps(data)).failure()
@@ -369,7 +391,7 @@ DEFINITIONS = {
 
 
 @pytest.mark.parametrize("what", DEFINITIONS)
-def test_a_corrupt_definition_is_refused_where_it_is_used(what: str):
+def test_a_corrupt_definition_is_refused_where_it_is_used(what: str) -> None:
     """Its digest is right, and it is not what its place asks for."""
     data, event, key, reason = DEFINITIONS[what]
     writer = Writer()
@@ -381,7 +403,7 @@ def test_a_corrupt_definition_is_refused_where_it_is_used(what: str):
     assert reason in error.reason
 
 
-def test_a_definition_that_is_no_json_is_refused():
+def test_a_definition_that_is_no_json_is_refused() -> None:
     """A reader that is given more than a parser gives is as strict."""
     with pytest.raises(ValueError, match="digest"):
         Reader({"abc": {1, 2}})
@@ -406,7 +428,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-def test_another_file_is_refused(what: str):
+def test_another_file_is_refused(what: str) -> None:
     """It is not ours, and why."""
     text, reason = FOREIGN[what]
     error = load_run(text).failure()
@@ -416,7 +438,7 @@ def test_another_file_is_refused(what: str):
 
 
 @pytest.mark.parametrize("depth", [400, 2_000])
-def test_pieces_nested_without_end_are_refused(depth: int):
+def test_pieces_nested_without_end_are_refused(depth: int) -> None:
     """Putting pieces together is bounded by the interpreter, too (by a limit of its own since 3.12)."""
     deep = '{"a":' * depth + '"Joined"' + "}" * depth
     text = '{"format":"fnagents.run","version":1,"start":{},"events":[],"definitions":' + deep + "}"
@@ -424,39 +446,47 @@ def test_pieces_nested_without_end_are_refused(depth: int):
     assert isinstance(load_run(text), Failure)
 
 
-def test_a_file_of_a_newer_version_is_refused_by_name():
+def test_a_file_of_a_newer_version_is_refused_by_name() -> None:
     """The reader says which version it is and what it reads itself."""
     error = load_run(json.dumps(document(version=2))).failure()
 
     assert NewerVersion(2, 1) == error
-    assert "written by a newer fnagents: version 2, this one reads up to 1" == error.problem
+    assert error.problem == "written by a newer fnagents: version 2, this one reads up to 1"
 
 
-def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_an_older_document_is_brought_up_a_version_at_a_time() -> None:
+    """Each step of the way is one function, kept for ever."""
+    steps = {1: lambda data: data | {"b": 2}, 2: lambda data: data | {"c": 3}}
+
+    assert codec_module.migrated({"a": 1}, 1, 3, steps) == {"a": 1, "b": 2, "c": 3}
+    assert codec_module.migrated({"a": 1}, 3, 3, steps) == {"a": 1}
+
+
+def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before anything is done with it."""
     monkeypatch.setattr(codec_module, "LARGEST", 2**20)
 
     assert "larger than 1 MiB" in load_run(b" " * (2**20 + 1)).failure().problem
 
 
-def test_a_byte_order_mark_is_no_harm():
+def test_a_byte_order_mark_is_no_harm() -> None:
     """Some editors put one."""
     assert Success(recorded()) == load_run(b"\xef\xbb\xbf" + dump_run(recorded()).encode())
 
 
-def test_an_indented_document_is_read():
+def test_an_indented_document_is_read() -> None:
     """It need not be written as `dump_run` does."""
     assert Success(recorded()) == load_run(json.dumps(document(), indent=2, sort_keys=True))
 
 
-def test_a_corrupt_event_is_refused_with_its_place():
+def test_a_corrupt_event_is_refused_with_its_place() -> None:
     """A document of one event has one place."""
     text = dump_event(Decided(3, "x")).replace('"x"', "[]")
 
     assert CorruptFile("$.event.output", "expected a string, found an array") == load_event(text).failure()
 
 
-def test_words_of_a_hostile_file_are_bounded_and_visible():
+def test_words_of_a_hostile_file_are_bounded_and_visible() -> None:
     """No endless line, no line break, nothing that a terminal cannot show."""
     problem = load_run(json.dumps(document(**{"\ud800\n" + "x" * 9_000: 1}))).failure().problem
 
@@ -469,7 +499,7 @@ def test_words_of_a_hostile_file_are_bounded_and_visible():
 
 
 @pytest.mark.parametrize("left_out", range(len(history())))
-def test_refolding_refuses_what_folding_refuses(left_out: int):
+def test_refolding_refuses_what_folding_refuses(left_out: int) -> None:
     """One event is missing: the same index, the same words."""
     steps = [event for index, event in enumerate(history()) if index != left_out]
 
@@ -485,7 +515,7 @@ def test_refolding_refuses_what_folding_refuses(left_out: int):
         ([Finished(0, Failure(ModelFailed(ModelTimedOut(1)))), Reopened(0, 9)], None),
     ],
 )
-def test_the_first_limit_of_turns_is_found_again(ends: list[Event], limit: int | None):
+def test_the_first_limit_of_turns_is_found_again(ends: list[Event], limit: int | None) -> None:
     """Reopening sets another; the first one is that at which the run ended, or one that did not matter."""
     run = fold(start("a", "hi", max_turns=4), ends).unwrap()
 

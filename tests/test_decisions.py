@@ -38,7 +38,7 @@ def where(run):
     return [(*ask.path, ask.place) for ask in interruptions(run)]
 
 
-def test_the_questions_of_a_run_are_read_off_it():
+def test_the_questions_of_a_run_are_read_off_it() -> None:
     """At any depth, in call order, with what a person needs to know."""
     run = paused()
     assert where(run) == [("0.0",), ("0.1", "0.0"), ("0.2",), ("0.3",)]
@@ -55,12 +55,12 @@ def test_the_questions_of_a_run_are_read_off_it():
         folded(start("a", "hi"), replied(0, call("pay")), asked("0.0"), Finished(1, Failure(TurnsExhausted(1)))),
     ],
 )
-def test_a_run_that_waits_for_nobody_has_no_questions(run):
+def test_a_run_that_waits_for_nobody_has_no_questions(run) -> None:
     """Before a check and after the end."""
     assert interruptions(run) == ()
 
 
-def test_a_decision_answers_its_own_call():
+def test_a_decision_answers_its_own_call() -> None:
     """With the reason where it is declined; the other questions stay."""
     run = paused()
     one, two, three, four = interruptions(run)
@@ -73,7 +73,7 @@ def test_a_decision_answers_its_own_call():
     assert where(reject(approve(run, three), four)) == []
 
 
-def test_deciding_always_answers_the_same_questions_of_that_run():
+def test_deciding_always_answers_the_same_questions_of_that_run() -> None:
     """About the same tool of the same agent in the same nested run; one event each."""
     run = paused()
     first = interruptions(run)[0]
@@ -90,7 +90,7 @@ def test_deciding_always_answers_the_same_questions_of_that_run():
     ]
 
 
-def test_deciding_always_inside_stays_inside():
+def test_deciding_always_inside_stays_inside() -> None:
     """A nested run's sticky decision says nothing of its parents' calls."""
     run = paused()
     nested = interruptions(run)[1]
@@ -98,7 +98,7 @@ def test_deciding_always_inside_stays_inside():
 
 
 @pytest.mark.parametrize("decide", [approve, reject])
-def test_a_question_is_answered_once(decide):
+def test_a_question_is_answered_once(decide) -> None:
     """A second answer, or one for a call that the model never made, is a programmer's mistake."""
     run = paused()
     first = interruptions(run)[0]
@@ -108,7 +108,7 @@ def test_a_question_is_answered_once(decide):
         decide(folded(start("a", "hi"), replied(0, "x")), first)
 
 
-def test_an_approval_is_for_the_arguments_that_were_shown():
+def test_an_approval_is_for_the_arguments_that_were_shown() -> None:
     """A question that was kept while the call was checked again approves nothing."""
     run = folded(start("a", "hi"), replied(0, call("pay")), asked("0.0"))
     (old,) = interruptions(run)
@@ -122,7 +122,7 @@ def test_an_approval_is_for_the_arguments_that_were_shown():
 @pytest.mark.parametrize(
     ("options", "limit"), [({}, 1), ({"max_turns": 5}, 5), ({"max_turns": None}, None), ({"max_turns": 0}, 0)]
 )
-def test_a_failed_run_can_be_reopened(options, limit):
+def test_a_failed_run_can_be_reopened(options, limit) -> None:
     """With its limit or a new one; that it was is an event."""
     run = folded(start("a", "hi", max_turns=1), Replied(0, Failure(ServerFailed("x"))))
     run = folded(run, Finished(1, Failure(TurnsExhausted(1))))
@@ -134,7 +134,7 @@ def test_a_failed_run_can_be_reopened(options, limit):
 @pytest.mark.parametrize(
     "run", [start("a", "hi"), folded(start("a", "hi"), replied(0, "x"), Finished(1, Success("x")))]
 )
-def test_only_a_failed_run_can_be_reopened(run):
+def test_only_a_failed_run_can_be_reopened(run) -> None:
     """The message says how to go on with a finished one."""
     with pytest.raises(UnexpectedEventError) as caught:
         reopen(run)

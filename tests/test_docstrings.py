@@ -16,14 +16,14 @@ MODULES = sorted(
 
 
 @pytest.mark.parametrize("name", ["fnagents", *MODULES])
-def test_docstring_examples_run(name: str):
+def test_docstring_examples_run(name: str) -> None:
     """What a docstring shows is what happens; offline."""
     with no_network():
         failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert failed == 0
 
 
-def test_docstrings_have_examples_enough():
+def test_docstrings_have_examples_enough() -> None:
     """The sweep above is not empty: there are dozens of examples."""
     finder = doctest.DocTestFinder()
     found = [test for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples]
@@ -31,7 +31,7 @@ def test_docstrings_have_examples_enough():
 
 
 @pytest.mark.parametrize("name", sorted(fnagents.__all__))
-def test_public_names_are_described(name: str):
+def test_public_names_are_described(name: str) -> None:
     """A public class or function says what it is."""
     value = getattr(fnagents, name)
     if inspect.isclass(value) or inspect.isfunction(value):

@@ -44,7 +44,7 @@ def timed(agent, *replies, drive=drive):
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_calls_of_a_turn_run_side_by_side(way):
+def test_calls_of_a_turn_run_side_by_side(way) -> None:
     """The time is that of the longest; outputs stand in call order whatever was ready first."""
     run, elapsed = timed(
         Agent("a", tools=[sleeper("t")]), [call("t", x=3), call("t", x=1), call("t", x=2)], "done", drive=way
@@ -53,7 +53,7 @@ def test_calls_of_a_turn_run_side_by_side(way):
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_serial_tools_run_one_at_a_time_in_the_models_order(way):
+def test_serial_tools_run_one_at_a_time_in_the_models_order(way) -> None:
     """Other calls go on beside them."""
     tools = [sleeper("s1", serial=True), sleeper("s2", serial=True), sleeper("t")]
     run, elapsed = timed(Agent("a", tools=tools), [call("s1", x=3), call("t", x=5), call("s2", x=2)], "done", drive=way)
@@ -61,7 +61,7 @@ def test_serial_tools_run_one_at_a_time_in_the_models_order(way):
     assert elapsed == (5 if way is drive else 7)
 
 
-def test_drive_plans_again_at_once():
+def test_drive_plans_again_at_once() -> None:
     """A nested run does not wait for its slow uncles, as it does in rounds."""
     inner = Agent("inner", tools=[sleeper("t")])
     nest = given("nest", Delegate("inner", "go"), agents=(inner,))
@@ -86,7 +86,7 @@ def test_drive_plans_again_at_once():
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_a_failing_call_leaves_its_siblings_alone(way):
+def test_a_failing_call_leaves_its_siblings_alone(way) -> None:
     """All outputs are kept, in call order; the failure is that call's output."""
     tools = [sleeper("t"), raising("bad", ValueError("no")), raising("gone", asyncio.CancelledError())]
     run, _ = timed(Agent("a", tools=tools), [call("bad"), call("t", x=2), call("gone")], "done", drive=way)
@@ -95,7 +95,7 @@ def test_a_failing_call_leaves_its_siblings_alone(way):
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_a_run_pauses_when_only_questions_are_left(way):
+def test_a_run_pauses_when_only_questions_are_left(way) -> None:
     """Everything else is done first, and each question is asked once."""
     asked = []
     agent = Agent("a", tools=[given("gated", "x", needs_approval=True), sleeper("t")])
@@ -115,7 +115,7 @@ def test_a_run_pauses_when_only_questions_are_left(way):
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_a_question_may_be_answered_by_the_world(way):
+def test_a_question_may_be_answered_by_the_world(way) -> None:
     """`perform` may ask a person while the rest goes on."""
     agent = Agent("a", tools=[given("gated", "x", needs_approval=True)])
     standard = performer(agents(agent), scripted(call("gated"), "done"))
@@ -130,7 +130,7 @@ def test_a_question_may_be_answered_by_the_world(way):
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_a_run_that_has_ended_is_given_back(way):
+def test_a_run_that_has_ended_is_given_back(way) -> None:
     """Nothing is performed."""
     agent = Agent("a")
     everyone = agents(agent)
@@ -139,7 +139,7 @@ def test_a_run_that_has_ended_is_given_back(way):
 
 
 @pytest.mark.parametrize("way", [drive, lockstep])
-def test_what_was_driven_is_the_fold_of_its_events(way):
+def test_what_was_driven_is_the_fold_of_its_events(way) -> None:
     """However it was driven."""
     tools = [sleeper("t"), sleeper("s", serial=True), raising("bad", ValueError())]
     agent = Agent("a", tools=tools, handoffs=[given("over", Handoff("b"), agents=(Agent("b"),))])
@@ -154,7 +154,7 @@ class BoomError(Exception):
 
 
 @pytest.mark.parametrize("place", ["0.0", "0.1"])
-def test_what_perform_raises_passes_through(place):
+def test_what_perform_raises_passes_through(place) -> None:
     """After the siblings under way were cancelled and have cleaned up."""
     agent = Agent("a", tools=[sleeper("t")])
     cleaned = []
@@ -180,7 +180,7 @@ def test_what_perform_raises_passes_through(place):
     assert cleaned == [f"call-{'0.1' if place == '0.0' else '0.0'}"]
 
 
-def test_what_will_not_stop_is_left_behind():
+def test_what_will_not_stop_is_left_behind() -> None:
     """After a second; an exception that it ends with is nobody's business."""
     agent = Agent("a", tools=[sleeper("t")])
 
@@ -205,7 +205,7 @@ def test_what_will_not_stop_is_left_behind():
     assert run_virtual(main()) == 1.0
 
 
-def test_a_lone_effect_that_raises_passes_through():
+def test_a_lone_effect_that_raises_passes_through() -> None:
     """There is nothing to cancel."""
 
     async def perform(effect):
@@ -215,7 +215,7 @@ def test_a_lone_effect_that_raises_passes_through():
         run_virtual(drive(agents(Agent("a")), start("a", "hi"), perform))
 
 
-def test_cancelling_a_drive_cancels_what_is_under_way():
+def test_cancelling_a_drive_cancels_what_is_under_way() -> None:
     """The run before it is a value and can be driven again."""
     stopped = []
 
@@ -242,7 +242,7 @@ def test_cancelling_a_drive_cancels_what_is_under_way():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("calls", [1, 2])
 @pytest.mark.parametrize("options", [{}, {"inline": False}])
-def test_leaving_the_process_passes_through(error, calls, options):
+def test_leaving_the_process_passes_through(error, calls, options) -> None:
     """A person's interrupt and an exit end the drive, beside siblings and alone, from a thread too."""
     agent = Agent("a", tools=[raising("t", error(), **options)])
     client = scripted([call("t")] * calls)
@@ -265,7 +265,7 @@ AGENT = Agent(
 CHECKED = Checked("0.1", Success(Checkup("{}", "d", needed=True)))
 
 
-def test_interrupting_answers_the_calls_under_way():
+def test_interrupting_answers_the_calls_under_way() -> None:
     """Innermost first; nested runs, questions and calls that have not begun stay open."""
     run = folded(
         start("a", "hi"),
@@ -284,14 +284,14 @@ def test_interrupting_answers_the_calls_under_way():
     assert keys(AGENT, left) == ["ask-0.1", "0.2/model-1", "call-0.4"]
 
 
-def test_interrupting_a_model_call_leaves_nothing():
+def test_interrupting_a_model_call_leaves_nothing() -> None:
     """It is asked again."""
     run = start("a", "hi")
     assert interrupt(agents(AGENT), run) is run
     assert [key(effect) for effect in plan(agents(AGENT), run)] == ["model-0"]
 
 
-def test_an_interrupted_conversation_can_be_continued():
+def test_an_interrupted_conversation_can_be_continued() -> None:
     """Every call has its output, which says that the work may have been done."""
     run = folded(start("a", "hi"), replied(0, call("t")))
     left = interrupt(agents(AGENT), run)
@@ -302,7 +302,7 @@ def test_an_interrupted_conversation_can_be_continued():
     assert ended.outcome == Success("4")
 
 
-def test_events_are_folded_as_they_arrive():
+def test_events_are_folded_as_they_arrive() -> None:
     """A model call that answers out of order is a misfit, told by name."""
 
     async def perform(effect):

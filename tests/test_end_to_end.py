@@ -75,7 +75,7 @@ def call(call_id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_a_run_pauses_in_one_process_and_ends_in_another(tmp_path: Path):
+def test_a_run_pauses_in_one_process_and_ends_in_another(tmp_path: Path) -> None:
     """Asked over a socket, paused for approval, saved, loaded by another process, resumed there to the end."""
     EFFECTS.clear()
     calls = completed(call("c1", "look_up", {"key": "a"}), call("c1", "wipe", {"path": "/a"}))
@@ -120,7 +120,7 @@ def test_a_run_pauses_in_one_process_and_ends_in_another(tmp_path: Path):
     assert ended.usage.requests == 2
 
 
-def test_many_runs_share_one_client():
+def test_many_runs_share_one_client() -> None:
     """Runs side by side keep to themselves, over connections that are used again."""
 
     async def main() -> None:
@@ -136,18 +136,18 @@ def test_many_runs_share_one_client():
     asyncio.run(main())
 
 
-def test_a_resumed_run_can_be_approved_here_too():
+def test_a_resumed_run_can_be_approved_here_too() -> None:
     """The same in one process: approval, and the call runs once."""
     EFFECTS.clear()
 
     async def main() -> None:
-        async with serve(
-            [whole(completed(call("c1", "wipe", {"path": "/b"}))), whole(completed(message("Done.")))]
-        ) as server:
-            async with responses_client(model="m", base_url=server.url, api_key="k") as client:
-                paused = await run(AGENT, "Wipe b.", client=client)
-                (ask,) = interruptions(paused)
-                ended = await resume(AGENT, approve(paused, ask), client=client)
+        async with (
+            serve([whole(completed(call("c1", "wipe", {"path": "/b"}))), whole(completed(message("Done.")))]) as server,
+            responses_client(model="m", base_url=server.url, api_key="k") as client,
+        ):
+            paused = await run(AGENT, "Wipe b.", client=client)
+            (ask,) = interruptions(paused)
+            ended = await resume(AGENT, approve(paused, ask), client=client)
         assert ended.outcome == Success("Done.")
 
     asyncio.run(main())

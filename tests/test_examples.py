@@ -43,13 +43,13 @@ CASES = {
 }
 
 
-def test_every_example_has_its_cases():
+def test_every_example_has_its_cases() -> None:
     """A new example is put into the table."""
     assert [path.name for path in EXAMPLES] == sorted(CASES)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_examples_run_offline_and_say_so(path: Path):
+def test_examples_run_offline_and_say_so(path: Path) -> None:
     """Without a key an example uses recorded answers, says so, and ends well."""
     done = run_example(path)
     assert done.returncode == 0, done.stderr
@@ -58,7 +58,7 @@ def test_examples_run_offline_and_say_so(path: Path):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_examples_use_the_real_api_with_a_key(path: Path):
+def test_examples_use_the_real_api_with_a_key(path: Path) -> None:
     """With OPENAI_API_KEY an example speaks to the server at OPENAI_BASE_URL, over a real socket."""
     items = CASES[path.name][1]
     with serving([whole(completed(item)) for item in items]) as server:
@@ -72,7 +72,7 @@ def test_examples_use_the_real_api_with_a_key(path: Path):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_examples_are_short(path: Path):
+def test_examples_are_short(path: Path) -> None:
     """An example has at most 60 lines, and begins with what it shows."""
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60

@@ -130,7 +130,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("before", "event", "at", "why"), REFUSED)
-def test_an_event_that_does_not_fit_is_refused(before, event, at, why):
+def test_an_event_that_does_not_fit_is_refused(before, event, at, why) -> None:
     """By name, place and reason; the run is a value and stays what it was."""
     run = folded(start("a", "hi"), *before)
     kept = events(run)
@@ -141,14 +141,14 @@ def test_an_event_that_does_not_fit_is_refused(before, event, at, why):
 
 
 @pytest.mark.parametrize(("before", "event", "at", "why"), REFUSED)
-def test_fold_is_the_total_form_of_step(before, event, at, why):
+def test_fold_is_the_total_form_of_step(before, event, at, why) -> None:
     """It names the first event that does not fit by its index, and raises nothing."""
     given = [*before, event, event]
     reason = f"{at} does not fit the run: {why}"
     assert fold(start("a", "hi"), given) == Failure(UnexpectedEvent(reason, len(before)))
 
 
-def test_the_message_of_a_misfit_inside_names_the_inner_place():
+def test_the_message_of_a_misfit_inside_names_the_inner_place() -> None:
     """What the nested run refuses is said of its own place."""
     run = folded(start("a", "hi"), CALLED, DELEGATED)
     with pytest.raises(UnexpectedEventError, match=r"^Returned at 0.0 does not fit the run: there is no such call"):
@@ -184,7 +184,7 @@ LONG = (
 )
 
 
-def test_a_run_is_the_fold_of_its_events():
+def test_a_run_is_the_fold_of_its_events() -> None:
     """Read back in canonical order, they make the same run again."""
     run = folded(start("a", "hi"), *LONG)
     assert events(run) == LONG
@@ -192,7 +192,7 @@ def test_a_run_is_the_fold_of_its_events():
 
 
 @pytest.mark.parametrize("cut", range(len(LONG) + 1))
-def test_a_fold_splits_anywhere(cut):
+def test_a_fold_splits_anywhere(cut) -> None:
     """Folding the rest into what was folded before is folding all."""
     first = fold(start("a", "hi"), LONG[:cut]).unwrap()
     assert events(first) == LONG[:cut]
@@ -200,14 +200,14 @@ def test_a_fold_splits_anywhere(cut):
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_siblings_may_answer_in_any_order(order):
+def test_siblings_may_answer_in_any_order(order) -> None:
     """The run is the same, and so is the order of its events."""
     answers = [Returned("0.0", Success(Output("x"))), Returned("0.1", Failure(ERROR)), checked("0.2")]
     begun = folded(start("a", "hi"), replied(0, call("t"), call("t"), call("g")))
     assert folded(begun, *(answers[index] for index in order)) == folded(begun, *answers)
 
 
-def test_a_nested_run_is_planted_on_its_call():
+def test_a_nested_run_is_planted_on_its_call() -> None:
     """It begins with what the tool delegated, and knows the structured arguments."""
     delegate = Delegate("b", "go", max_turns=2, tool_input='{"q":1}')
     run = folded(start("a", "hi"), CALLED, Returned("0.0", Success(delegate)))
@@ -221,7 +221,7 @@ def test_a_nested_run_is_planted_on_its_call():
     )
 
 
-def test_a_reopened_run_has_its_new_limit():
+def test_a_reopened_run_has_its_new_limit() -> None:
     """Also none at all."""
     run = folded(start("a", "hi", max_turns=0), Finished(0, Failure(TurnsExhausted(0))), Reopened(0, None))
     assert (run.outcome, run.max_turns) == (None, None)
@@ -239,7 +239,7 @@ STICKY = (CALLED, checked(definition="v1"))
         (Declined("0.0", "d", "never"), None),
     ],
 )
-def test_a_sticky_decision_answers_calls_of_later_turns(decision, later):
+def test_a_sticky_decision_answers_calls_of_later_turns(decision, later) -> None:
     """One that is not `always` answers its own call alone."""
     run = folded(start("a", "hi"), *STICKY, decision)
     run = run if run.turns[0].calls[0].answer else folded(run, OUTPUT)
@@ -247,7 +247,7 @@ def test_a_sticky_decision_answers_calls_of_later_turns(decision, later):
     assert run.turns[1].calls[0].decision == later
 
 
-def test_a_sticky_decision_does_not_touch_the_turn_it_was_made_in():
+def test_a_sticky_decision_does_not_touch_the_turn_it_was_made_in() -> None:
     """Siblings are asked about (or answered by `approve`), whatever the order of their checks."""
     run = folded(
         start("a", "hi"),
@@ -259,7 +259,7 @@ def test_a_sticky_decision_does_not_touch_the_turn_it_was_made_in():
     assert run.turns[0].calls[1].decision is None
 
 
-def test_the_last_sticky_decision_wins():
+def test_the_last_sticky_decision_wins() -> None:
     """A person may change their mind."""
     run = folded(
         start("a", "hi"),
@@ -279,7 +279,7 @@ def test_the_last_sticky_decision_wins():
     ("name", "namespace", "definition", "agent"),
     [("u", "", "v1", "a"), ("t", "n", "v1", "a"), ("t", "", "v2", "a"), ("t", "", "v1", "b")],
 )
-def test_a_sticky_decision_is_about_one_tool_of_one_agent(name, namespace, definition, agent):
+def test_a_sticky_decision_is_about_one_tool_of_one_agent(name, namespace, definition, agent) -> None:
     """Another server's tool of that name, a changed definition or another agent is asked about anew."""
     over = Returned("0.0", Success(Handoff("b") if agent == "b" else Output("x")))
     from_call = call(name)
@@ -295,7 +295,7 @@ def test_a_sticky_decision_is_about_one_tool_of_one_agent(name, namespace, defin
     assert run.turns[1].calls[0].decision is None
 
 
-def test_a_new_check_takes_an_approval_back():
+def test_a_new_check_takes_an_approval_back() -> None:
     """What was approved is a digest; with other arguments the call is asked about again."""
     run = folded(start("a", "hi"), CALLED, checked(), Approved("0.0", "d"), checked(digest="e", needed=False))
     assert run.turns[0].calls[0].decision is None

@@ -35,7 +35,7 @@ async def own_cancellation(*args):
 
 
 @pytest.mark.parametrize("arguments", ['{"x": 21}', {"x": 21}, ' { "x":21 } '])
-def test_arguments_are_text_or_data(arguments):
+def test_arguments_are_text_or_data(arguments) -> None:
     """As a model writes them, or as plain data."""
     assert run_virtual(invoke(DOUBLE, arguments, context="mine")) == Success(Output('mine {"x":21}'))
 
@@ -61,12 +61,12 @@ def test_arguments_are_text_or_data(arguments):
         (made("t"), "{}", Failure(UnrenderableOutput("the tool t is run by the provider, not here"))),
     ],
 )  # fmt: skip
-def test_one_call_runs_as_in_a_run(tool, arguments, outcome):
+def test_one_call_runs_as_in_a_run(tool, arguments, outcome) -> None:
     """Parsing, validation, guardrails, timeout and rendering; it never raises."""
     assert run_virtual(invoke(tool, arguments)) == outcome
 
 
-def test_a_tripped_guardrail_is_a_refusal():
+def test_a_tripped_guardrail_is_a_refusal() -> None:
     """Its name is in the reason."""
 
     def stop(context, judged):
@@ -89,12 +89,12 @@ ASK = Failure(ToolRejected("The call needs approval: invoke(..., approved=True).
         (explode, True, Failure(ToolRaised("ValueError", "no"))),
     ],
 )
-def test_a_gated_call_must_be_approved(rule, approved, outcome):
+def test_a_gated_call_must_be_approved(rule, approved, outcome) -> None:
     """The predicate is asked as in a run."""
     assert run_virtual(invoke(given("t", "x", needs_approval=rule), approved=approved)) == outcome
 
 
-def test_a_tool_that_reads_its_arguments_differently_each_time_is_refused():
+def test_a_tool_that_reads_its_arguments_differently_each_time_is_refused() -> None:
     """What was approved would not be what runs."""
     read = iter(range(9))
     tool = made(
@@ -126,12 +126,12 @@ def nesting(agent="inner", extract=None):
         (nesting("z"), [], Failure(NestedFailed("There is no agent named 'z'. The agents are: inner."))),
     ],
 )  # fmt: skip
-def test_a_tool_that_delegates_runs_its_agent(tool, replies, outcome):
+def test_a_tool_that_delegates_runs_its_agent(tool, replies, outcome) -> None:
     """With the client that is given."""
     assert run_virtual(invoke(tool, client=scripted(*replies))) == outcome
 
 
-def test_without_a_client_nothing_can_be_delegated():
+def test_without_a_client_nothing_can_be_delegated() -> None:
     """The message names the argument."""
     error = NestedFailed("there is no model to run it: invoke(..., client=...)")
     assert run_virtual(invoke(nesting())) == Failure(error)

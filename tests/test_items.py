@@ -26,7 +26,7 @@ from fnagents.items import (
         ((File(file_id="f"), Refusal("no"), Opaque("audio", "{}")), ""),
     ],
 )
-def test_the_text_of_content_is_its_text_parts_joined(content, text):
+def test_the_text_of_content_is_its_text_parts_joined(content, text) -> None:
     """Pictures, files, refusals and unknown parts have no text."""
     assert text_of(content) == text
     assert Message("user", content).text == text
@@ -37,12 +37,12 @@ def test_the_text_of_content_is_its_text_parts_joined(content, text):
     ("content", "refusal"),
     [("no", None), ((Text("no"),), None), ((Text("hm"), Refusal("I cannot."), Refusal("x")), "I cannot.")],
 )
-def test_a_refusal_is_told_from_text(content, refusal):
+def test_a_refusal_is_told_from_text(content, refusal) -> None:
     """Only a refusal part is a refusal, and the first one counts."""
     assert Message("assistant", content).refusal == refusal
 
 
-def test_reasoning_reads_a_paragraph_each():
+def test_reasoning_reads_a_paragraph_each() -> None:
     """The summary's texts stand apart."""
     assert Reasoning(("First.", "Then.")).text == "First.\n\nThen."
 
@@ -57,19 +57,19 @@ def test_reasoning_reads_a_paragraph_each():
         (iter(()), ()),
     ],
 )
-def test_input_is_text_or_items(given, items):
+def test_input_is_text_or_items(given, items) -> None:
     """Text is a user's message, one item stands for itself, and any iterable is taken."""
     assert as_items(given) == items
 
 
-def test_what_is_no_item_is_a_mistake():
+def test_what_is_no_item_is_a_mistake() -> None:
     """The message says where it stands and what it should have been."""
     with pytest.raises(TypeError) as caught:
         as_items([Message("user", "a"), {"role": "user"}])  # type: ignore[list-item]
     assert str(caught.value) == "input[1] is a dict, not an item such as Message('user', ...)"
 
 
-def test_items_are_values():
+def test_items_are_values() -> None:
     """They compare by content and can be keys."""
     assert Message("user", (Text("a"),)) == Message("user", (Text("a"),))
     assert len({ToolCall("c", "add"), ToolCall("c", "add")}) == 1

@@ -10,7 +10,7 @@ from fnagents.outcome import Failure, Success
 
 
 @pytest.mark.parametrize("blank", ["", " ", "   ", "\n\t\r "])
-def test_blank_arguments_mean_no_arguments(blank):
+def test_blank_arguments_mean_no_arguments(blank) -> None:
     """Models leave the arguments out for tools without parameters."""
     assert read_object(blank) == Success({})
 
@@ -41,7 +41,7 @@ def test_blank_arguments_mean_no_arguments(blank):
         ('{"x": "a\nb"}', "Invalid control character at at line 1 column 9 (of 12 characters)"),
     ],
 )
-def test_what_is_no_exact_json_object_is_refused_with_the_reason(text, reason):
+def test_what_is_no_exact_json_object_is_refused_with_the_reason(text, reason) -> None:
     """Two readers could disagree on each of these, so none of them is guessed at."""
     assert read_object(text) == Failure(InvalidJson(reason))
 
@@ -60,12 +60,12 @@ def test_what_is_no_exact_json_object_is_refused_with_the_reason(text, reason):
         ('{"x": -9007199254740993}', {"x": -9007199254740993}),
     ],
 )
-def test_json_objects_are_read_exactly(text, value):
+def test_json_objects_are_read_exactly(text, value) -> None:
     """Integers past 2**53 and pairs of surrogates come through as they are."""
     assert read_object(text) == Success(value)
 
 
-def test_integers_are_exact_up_to_4300_digits():
+def test_integers_are_exact_up_to_4300_digits() -> None:
     """The longest integers that the interpreter converts are exact; longer ones are refused, with the reason."""
     longest = int("9" * 4_300)
     assert read_json("9" * 4_300) == Success(longest)
@@ -75,7 +75,7 @@ def test_integers_are_exact_up_to_4300_digits():
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
-def test_nesting_is_read_200_deep_and_no_deeper(opening, closing):
+def test_nesting_is_read_200_deep_and_no_deeper(opening, closing) -> None:
     """The limit is exact, for arrays and for objects."""
     middle = "1"
     assert isinstance(read_json(opening * DEEPEST + middle + closing * DEEPEST), Success)
@@ -84,7 +84,7 @@ def test_nesting_is_read_200_deep_and_no_deeper(opening, closing):
     )
 
 
-def test_many_brackets_side_by_side_or_in_strings_are_not_deep():
+def test_many_brackets_side_by_side_or_in_strings_are_not_deep() -> None:
     """Only brackets that are open at once count, and those in strings never do."""
     wide = "[" + ",".join(["[]"] * 500) + "]"
     quoted = json.dumps("[{" * 500 + '\\"')
@@ -92,17 +92,17 @@ def test_many_brackets_side_by_side_or_in_strings_are_not_deep():
     assert read_json(quoted) == Success("[{" * 500 + '\\"')
 
 
-def test_brackets_without_end_are_refused_at_once():
+def test_brackets_without_end_are_refused_at_once() -> None:
     """A megabyte of opening brackets neither hangs the reader nor ends it."""
     assert read_json("[" * 1_000_000) == Failure(InvalidJson("it is nested more than 200 deep"))
 
 
-def test_the_depth_can_be_chosen():
+def test_the_depth_can_be_chosen() -> None:
     """A caller may read less deep than the limit."""
     assert read_json("[[1]]", depth=1) == Failure(InvalidJson("it is nested more than 1 deep"))
 
 
-def test_unpaired_surrogates_are_kept_where_asked_for():
+def test_unpaired_surrogates_are_kept_where_asked_for() -> None:
     """Run files keep what a model or a tool wrote."""
     assert read_json('"\\udcff"', surrogates=True) == Success("\udcff")
 
@@ -115,18 +115,18 @@ def test_unpaired_surrogates_are_kept_where_asked_for():
         ([1.0, 1, True], "[1.0,1,true]"),
     ],
 )
-def test_canonical_text_has_sorted_keys_and_no_spaces(data, text):
+def test_canonical_text_has_sorted_keys_and_no_spaces(data, text) -> None:
     """Equal data, equal text."""
     assert canonical(data) == text
 
 
-def test_compact_text_keeps_the_order_of_keys():
+def test_compact_text_keeps_the_order_of_keys() -> None:
     """What is only passed on is not sorted."""
     assert compact({"b": 1, "a": [2]}) == '{"b":1,"a":[2]}'
 
 
 @pytest.mark.parametrize("write", [compact, canonical])
-def test_nan_is_never_written(write):
+def test_nan_is_never_written(write) -> None:
     """It is no JSON, so writing it is a programmer's mistake."""
     with pytest.raises(ValueError, match="not JSON compliant"):
         write(float("nan"))
@@ -141,14 +141,14 @@ def test_nan_is_never_written(write):
         ("\ud83d\ude00", "<U+D83D><U+DE00>"),
     ],
 )
-def test_an_unpaired_surrogate_is_shown_as_a_marker(text, marked):
+def test_an_unpaired_surrogate_is_shown_as_a_marker(text, marked) -> None:
     """What goes over the wire can always be encoded."""
     assert visible(text) == marked
     assert encodable(marked)
     assert encodable(text) is (text == marked)
 
 
-def test_a_digest_is_sha256_of_the_text():
+def test_a_digest_is_sha256_of_the_text() -> None:
     """It is that of UTF-8, and unpaired surrogates have one too."""
     assert digest("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert digest("\ud800") != digest("\ud801")

@@ -17,7 +17,7 @@ FLOORS = [
     ["outcome", "errors", "prose", "jsontext", "items"],
     ["schemas", "models", "tools", "agent", "protocol", "runs"],
     ["define", "rendering", "transcript", "planning", "folding", "core", "decisions"],
-    ["shapes", "converting", "pieces", "documents", "refolding", "lines", "codec", "wire", "replays", "matching"],
+    ["shapes", "converting", "pieces", "refolding", "documents", "lines", "codec", "wire", "replays", "matching"],
     [
         "workers",
         "pipeline",
@@ -72,13 +72,13 @@ def imports(path: Path) -> Iterator[str]:
             yield node.module
 
 
-def test_every_module_has_a_floor():
+def test_every_module_has_a_floor() -> None:
     """A new module is put on a floor before anything else is done with it."""
     assert {top(path) for path in modules()} == set(ORDER)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_downwards(path: Path):
+def test_imports_go_downwards(path: Path) -> None:
     """A module imports from lower floors and, within its floor, from modules named before it."""
     mine = ORDER.index(top(path))
     for name in imports(path):
@@ -92,24 +92,24 @@ def test_imports_go_downwards(path: Path):
 @pytest.mark.parametrize(
     "path", [path for path in modules() if top(path) in PURE], ids=lambda path: str(path.relative_to(PACKAGE))
 )
-def test_the_pure_floors_touch_no_world(path: Path):
+def test_the_pure_floors_touch_no_world(path: Path) -> None:
     """Floors 0 to 2 import no clock, no network, no randomness, no process and no thread."""
     assert {name.split(".")[0] for name in imports(path)} & IMPURE == set()
 
 
 @pytest.mark.parametrize("name", ["planning", "folding", "core", "runs", "protocol", "decisions"])
-def test_the_core_names_no_tool_family(name: str):
+def test_the_core_names_no_tool_family(name: str) -> None:
     """What differs between families of tools is data; the core knows none of them."""
     source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8").lower()
     assert [family for family in FAMILIES if family in source] == []
 
 
-def test_no_module_has_the_name_of_an_exported_function():
+def test_no_module_has_the_name_of_an_exported_function() -> None:
     """The import system would put the module in the function's place."""
     assert {top(path) for path in modules()} & set(fnagents.__all__) == set()
 
 
-def test_modules_and_functions_are_small_rooms():
+def test_modules_and_functions_are_small_rooms() -> None:
     """About 250 lines are a full module, 25 a long function; the docstring of a function does not count."""
     long: list[str] = []
     for path in modules():
@@ -123,7 +123,7 @@ def test_modules_and_functions_are_small_rooms():
     assert long == []
 
 
-def test_importing_the_package_drags_in_nothing_heavy():
+def test_importing_the_package_drags_in_nothing_heavy() -> None:
     """`import fnagents` loads no event loop, no HTTP and no validator, and at most 210 modules."""
     code = "import sys, fnagents; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
@@ -131,21 +131,21 @@ def test_importing_the_package_drags_in_nothing_heavy():
     assert len(loaded) <= 210
 
 
-def test_every_exported_name_is_there():
+def test_every_exported_name_is_there() -> None:
     """`__all__` of the facade is sorted, whole, and each name can be had."""
     assert fnagents.__all__ == sorted(fnagents.__all__)
     assert {name: hasattr(fnagents, name) for name in fnagents.__all__} == dict.fromkeys(fnagents.__all__, True)
     assert dir(fnagents) == fnagents.__all__
 
 
-def test_an_unknown_name_is_an_attribute_error():
+def test_an_unknown_name_is_an_attribute_error() -> None:
     """The lazy facade refuses what it does not have as any module does."""
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         _ = fnagents.nope
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_module_says_what_is_public(path: Path):
+def test_every_module_says_what_is_public(path: Path) -> None:
     """Each module has a docstring and a sorted `__all__` (packages that export nothing: a docstring)."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)

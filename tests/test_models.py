@@ -10,7 +10,7 @@ from fnagents.models import ModelRequest, ModelResponse, ModelSettings, Once, Se
 from fnagents.runs import Input, Turn
 
 
-def test_once_makes_a_thing_the_first_time_only():
+def test_once_makes_a_thing_the_first_time_only() -> None:
     """The memo is keyed by the function."""
     made = []
 
@@ -24,7 +24,7 @@ def test_once_makes_a_thing_the_first_time_only():
     assert len(made) == 1
 
 
-def test_a_memo_is_no_part_of_the_value():
+def test_a_memo_is_no_part_of_the_value() -> None:
     """It is not compared, not printed, and not copied into a changed value."""
     sent = Sent("a")
     sent.once(id)
@@ -34,7 +34,7 @@ def test_a_memo_is_no_part_of_the_value():
     assert changed.once(id) == id(changed)
 
 
-def test_usage_adds_up():
+def test_usage_adds_up() -> None:
     """Field by field, and the total is input and output."""
     total = Usage(1, 10, 5, 4, 3) + Usage(2, 1, 1, 1, 1)
     assert total == Usage(3, 11, 6, 5, 4)
@@ -46,24 +46,24 @@ def test_usage_adds_up():
     ("given", "kept"),
     [(None, ""), ("", ""), ('{"a": 1}', '{"a": 1}'), ({"b": 1, "a": [2]}, '{"a":[2],"b":1}')],
 )
-def test_settings_that_are_mappings_are_kept_as_text(name, given, kept):
+def test_settings_that_are_mappings_are_kept_as_text(name, given, kept) -> None:
     """So that settings are values; text stays as it was written."""
     assert getattr(ModelSettings(**{name: given}), name) == kept
 
 
 @pytest.mark.parametrize("odd", [{"a": {1, 2}}, {"a": float("nan")}])
-def test_settings_must_be_plain_data(odd):
+def test_settings_must_be_plain_data(odd) -> None:
     """What has no JSON form is refused where it is declared."""
     with pytest.raises(DeclarationError, match=r"^settings must be plain JSON data: "):
         ModelSettings(extra=odd)
 
 
-def test_include_is_taken_from_any_iterable():
+def test_include_is_taken_from_any_iterable() -> None:
     """It is kept as a tuple."""
     assert ModelSettings(include=["a", "b"]).include == ("a", "b")
 
 
-def test_a_request_shows_the_conversation_and_what_was_sent():
+def test_a_request_shows_the_conversation_and_what_was_sent() -> None:
     """Its views read the input, the turns and `sent`; they are made when asked."""
     tools = (ToolDefinition("add", "{}"),)
     sent = Sent("Be brief.", tools, ModelSettings(temperature=0.5), "m")
@@ -74,7 +74,7 @@ def test_a_request_shows_the_conversation_and_what_was_sent():
     assert views == ("Be brief.", tools, ModelSettings(temperature=0.5), "m")
 
 
-def test_a_response_has_calls_and_text():
+def test_a_response_has_calls_and_text() -> None:
     """The calls in order, and the text of the last message."""
     one, two = ToolCall("1", "a"), ToolCall("2", "b")
     response = ModelResponse((one, Message("assistant", "x"), two, Message("assistant", "y"), Reasoning(("z",))))

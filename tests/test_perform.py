@@ -46,7 +46,7 @@ async def own_cancellation(*args):
     raise asyncio.CancelledError
 
 
-def test_a_question_is_nobodys_to_answer_here():
+def test_a_question_is_nobodys_to_answer_here() -> None:
     """The standard world says None, and the run is paused."""
     agent = Agent("a", tools=[given("t", "x", needs_approval=True)])
     run = ran(agent, call("t"))
@@ -56,7 +56,7 @@ def test_a_question_is_nobodys_to_answer_here():
 
 
 @pytest.mark.parametrize("name", ["nope", "invalid tool", "it's", "x" * 500, ""])
-def test_a_call_to_no_tool_is_answered_with_the_names_there_are(name):
+def test_a_call_to_no_tool_is_answered_with_the_names_there_are(name) -> None:
     """Whatever the name; the pair of call and output is closed and the run goes on."""
     agent = Agent("a", tools=[given("add", "x"), given("sub", "y")], handoffs=[given("to_b", Handoff("b"))])
     run = ran(agent, ToolCall("c", name), "done")
@@ -65,14 +65,14 @@ def test_a_call_to_no_tool_is_answered_with_the_names_there_are(name):
     assert run.outcome == Success("done")
 
 
-def test_invented_names_are_bounded_by_turns_alone():
+def test_invented_names_are_bounded_by_turns_alone() -> None:
     """Three of them in three turns use up nothing of the tools that exist."""
     run = ran(Agent("a", tools=[given("t", "x")]), call("n1"), call("n2"), call("n3"), call("t"), "done")
     assert texts(run)[3:] == ["x"]
     assert run.outcome == Success("done")
 
 
-def test_a_tool_is_found_by_kind_and_namespace_too():
+def test_a_tool_is_found_by_kind_and_namespace_too() -> None:
     """The same name in another namespace is another tool."""
     tools = [given("t", "plain"), given("t", "spaced", namespace="n"), given("t", "custom", kind="custom_tool_call")]
     calls = [
@@ -91,14 +91,14 @@ def flipping(*answers):
     return lambda context: left.pop(0)
 
 
-def test_a_tool_that_was_disabled_since_it_was_listed_is_feedback():
+def test_a_tool_that_was_disabled_since_it_was_listed_is_feedback() -> None:
     """It is looked up anew when it is called."""
     tool = given("t", "x", is_enabled=flipping(True, False, True))
     run = ran(Agent("a", tools=[tool, given("u", "y")]), call("t"), "done")
     assert run.turns[0].calls[0].answer == Failure(UnknownTool("t", ("u",)))
 
 
-def test_a_gated_tool_that_was_disabled_is_feedback_and_no_question():
+def test_a_gated_tool_that_was_disabled_is_feedback_and_no_question() -> None:
     """The check fails before anybody is asked."""
     tool = given("t", "x", is_enabled=flipping(True, False, True), needs_approval=True)
     run = ran(Agent("a", tools=[tool]), call("t"), "done")
@@ -113,7 +113,7 @@ def test_a_gated_tool_that_was_disabled_is_feedback_and_no_question():
         (own_cancellation, ToolRaised("CancelledError")),
     ],
 )
-def test_a_predicate_that_raises_when_a_tool_is_called_is_feedback(rule, error):
+def test_a_predicate_that_raises_when_a_tool_is_called_is_feedback(rule, error) -> None:
     """The turn was opened without it."""
     agent = Agent("a", tools=[made("t", explode, is_enabled=rule)])
     run = folded(start("a", "hi"), replied(0, call("t")))
@@ -121,7 +121,7 @@ def test_a_predicate_that_raises_when_a_tool_is_called_is_feedback(rule, error):
     assert answered(agent, effect) == Returned("0.0", Failure(error))
 
 
-def test_a_tool_of_a_source_is_called():
+def test_a_tool_of_a_source_is_called() -> None:
     """It is listed when the turn opens and found again when it is called."""
     asked = []
 
@@ -134,7 +134,7 @@ def test_a_tool_of_a_source_is_called():
     assert asked == [0, 1, 2]
 
 
-def test_a_tools_context_says_where_it_is_called():
+def test_a_tools_context_says_where_it_is_called() -> None:
     """Place, call id, arguments as they were written, and the conversation up to the response that called it."""
     seen = []
 
@@ -149,7 +149,7 @@ def test_a_tools_context_says_where_it_is_called():
     assert watched == [((), 0, TextDelta("half way"))]
 
 
-def test_sync_tools_run_where_the_caller_says():
+def test_sync_tools_run_where_the_caller_says() -> None:
     """Tests with virtual time give a function instead of threads; `on_raised` is told what was raised."""
     told = []
     tools = [made("t", lambda context, text: "x", inline=False), raising("u", ValueError("no"))]
@@ -167,7 +167,7 @@ def test_sync_tools_run_where_the_caller_says():
 # --- approval ------------------------------------------------------------------------------------------
 
 
-def test_a_siblings_work_is_done_once_around_a_pause():
+def test_a_siblings_work_is_done_once_around_a_pause() -> None:
     """What needs no approval runs before the pause and not again after it; what is approved runs once."""
     ranks = []
     free = made("free", lambda context, text: ranks.append("free"))
@@ -179,7 +179,7 @@ def test_a_siblings_work_is_done_once_around_a_pause():
     assert (ranks, run.outcome) == (["free", "gated"], Success("done"))
 
 
-def test_a_missing_decision_runs_nothing():
+def test_a_missing_decision_runs_nothing() -> None:
     """Driven again without one, the run is paused as it was."""
     agent = Agent("a", tools=[made("t", explode, needs_approval=True)])
     paused = ran(agent, call("t"))
@@ -187,7 +187,7 @@ def test_a_missing_decision_runs_nothing():
     assert [ask.call_id for ask in interruptions(paused)] == ["c"]
 
 
-def test_decisions_belong_to_the_run_and_not_to_the_context():
+def test_decisions_belong_to_the_run_and_not_to_the_context() -> None:
     """Another context, given when the run goes on, carries and loses none."""
     agent = Agent("a", tools=[made("t", lambda context, text: context.context, needs_approval=True)])
     paused = ran(agent, call("t"), context="first")
@@ -195,7 +195,7 @@ def test_decisions_belong_to_the_run_and_not_to_the_context():
     assert texts(run) == ["second"]
 
 
-def test_a_declined_call_is_answered_with_the_reason():
+def test_a_declined_call_is_answered_with_the_reason() -> None:
     """And the model goes on."""
     agent = Agent("a", tools=[made("t", explode, needs_approval=True)])
     paused = ran(agent, call("t"))
@@ -204,7 +204,7 @@ def test_a_declined_call_is_answered_with_the_reason():
     assert (texts(run), run.outcome) == (["too much"], Success("done"))
 
 
-def test_a_handoff_never_overtakes_a_pending_approval():
+def test_a_handoff_never_overtakes_a_pending_approval() -> None:
     """The gated call is asked about first; after the decision the handoff happens."""
     other = Agent("b")
     gated = given("gated", "ran", needs_approval=True)
@@ -215,7 +215,7 @@ def test_a_handoff_never_overtakes_a_pending_approval():
     assert (texts(run), [turn.agent for turn in run.turns]) == (['{"assistant":"b"}', "ran"], ["a", "b"])
 
 
-def test_only_one_handoff_of_a_turn_happens():
+def test_only_one_handoff_of_a_turn_happens() -> None:
     """The other one reads as not run."""
     agents_of = (Agent("b"), Agent("c"))
     agent = Agent("a", handoffs=[given("to_b", Handoff("b"), agents=agents_of), made("to_c", explode)])
@@ -227,7 +227,7 @@ def test_only_one_handoff_of_a_turn_happens():
     ]
 
 
-def test_after_a_handoff_the_new_agent_reads_the_whole_conversation():
+def test_after_a_handoff_the_new_agent_reads_the_whole_conversation() -> None:
     """Under its own instructions and with its own tools."""
     other = Agent("b", "You are b.", tools=[given("t", "x")])
     agent = Agent("a", handoffs=[given("to_b", Handoff("b", "over"), agents=(other,))])
@@ -239,7 +239,7 @@ def test_after_a_handoff_the_new_agent_reads_the_whole_conversation():
     assert run.outcome == Success("done")
 
 
-def test_a_handoff_to_nobody_ends_the_run_as_a_value():
+def test_a_handoff_to_nobody_ends_the_run_as_a_value() -> None:
     """The failure names who is there."""
     run = ran(Agent("a", handoffs=[given("to_b", Handoff("b"))]), call("to_b"))
     assert run.outcome == Failure(UnknownAgent("b", ("a",)))
@@ -255,7 +255,7 @@ def nesting(extract=None, **options):
     return Agent("a", tools=[tool])
 
 
-def test_a_nested_run_sees_its_own_input_only():
+def test_a_nested_run_sees_its_own_input_only() -> None:
     """Its final output is the output of the call, its usage is counted."""
     agent = nesting()
     client = scripted(call("nest"), call("deep"), "inner answer", "done")
@@ -265,7 +265,7 @@ def test_a_nested_run_sees_its_own_input_only():
     assert run.turns[0].calls[0].usage == Usage(2)
 
 
-def test_a_failure_inside_is_a_failed_call_outside():
+def test_a_failure_inside_is_a_failed_call_outside() -> None:
     """Not the end of the root."""
     agent = nesting()
     agent = Agent("a", tools=[given("nest", Delegate("inner", "go", max_turns=0), agents=(agents(agent)["inner"],))])
@@ -274,7 +274,7 @@ def test_a_failure_inside_is_a_failed_call_outside():
     assert texts(run) == ["The agent that was to answer failed: No final output after 0 turns, the limit of this run."]
 
 
-def test_an_extractor_words_the_output_of_a_nested_run():
+def test_an_extractor_words_the_output_of_a_nested_run() -> None:
     """It sees the whole nested run, once, when that has ended."""
     seen = []
 
@@ -287,7 +287,7 @@ def test_an_extractor_words_the_output_of_a_nested_run():
     assert seen == [("0.0", '{"q":1}', 2)]
 
 
-def test_an_extractor_whose_tool_is_gone_is_feedback():
+def test_an_extractor_whose_tool_is_gone_is_feedback() -> None:
     """The tool was disabled while its nested run went on."""
     inner = Agent("inner")
     tool = given(
@@ -302,7 +302,7 @@ def test_an_extractor_whose_tool_is_gone_is_feedback():
     assert run.outcome == Success("done")
 
 
-def test_a_question_inside_comes_out_with_its_path():
+def test_a_question_inside_comes_out_with_its_path() -> None:
     """Answered, the nested run goes on where it was; no model call is made again."""
     agent = nesting(needs_approval=True)
     paused = ran(agent, call("nest"), call("deep", "9"))
@@ -312,13 +312,13 @@ def test_a_question_inside_comes_out_with_its_path():
     assert (texts(run), run.outcome) == (["inner answer"], Success("done"))
 
 
-def test_what_a_tool_cost_is_counted():
+def test_what_a_tool_cost_is_counted() -> None:
     """`Output.usage` adds to the run's."""
     run = ran(Agent("a", tools=[given("t", Output("x", Usage(2, 30, 4)))]), call("t"), "done")
     assert run.usage == Usage(4, 30, 4)
 
 
-def test_a_serial_tool_finds_what_it_left():
+def test_a_serial_tool_finds_what_it_left() -> None:
     """In a later turn and in the same one: the next call of it waits for the last."""
 
     def count(context, text):
@@ -330,7 +330,7 @@ def test_a_serial_tool_finds_what_it_left():
     assert texts(run) == ["1", "2", "3"]
 
 
-def test_a_tool_that_reads_differently_each_time_does_not_go_round_for_ever():
+def test_a_tool_that_reads_differently_each_time_does_not_go_round_for_ever() -> None:
     """A call that is checked again and again, with nobody asked between, is answered in the end."""
     numbers = iter(range(100))
 

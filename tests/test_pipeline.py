@@ -88,7 +88,7 @@ def own_cancellation(*args):
         ('{"x": 1, "y": 2}', InvalidArguments(("$: Additional properties are not allowed ('y' was unexpected)",))),
     ],
 )
-def test_arguments_that_do_not_fit_are_feedback(arguments, error):
+def test_arguments_that_do_not_fit_are_feedback(arguments, error) -> None:
     """The function never runs; a predicate is never asked about values that nobody wrote."""
     asked = []
     tool = made("t", lambda context, text: asked.append(text), NUMBER, needs_approval=lambda *args: asked.append(args))
@@ -97,7 +97,7 @@ def test_arguments_that_do_not_fit_are_feedback(arguments, error):
     assert asked == []
 
 
-def test_the_function_takes_the_context_and_what_was_read():
+def test_the_function_takes_the_context_and_what_was_read() -> None:
     """A tool by hand is given the canonical text of its arguments, integers exact."""
     taken = []
     tool = made("t", lambda context, text: taken.append((context.context, context.place, text)), NUMBER)
@@ -105,7 +105,7 @@ def test_the_function_takes_the_context_and_what_was_read():
     assert taken == [("context", "0.0", '{"x":1234567890123456789}')]
 
 
-def test_a_reader_that_raises_is_feedback():
+def test_a_reader_that_raises_is_feedback() -> None:
     """So is whatever a default factory of the user's own does."""
 
     def read(text):
@@ -134,7 +134,7 @@ def test_a_reader_that_raises_is_feedback():
         (lambda context, values: later(None), True),
     ],
 )
-def test_only_a_predicate_that_says_false_lets_a_call_pass_unasked(rule, needed):
+def test_only_a_predicate_that_says_false_lets_a_call_pass_unasked(rule, needed) -> None:
     """It sees the validated arguments; anything but False asks a person."""
     tool = made("t", None, NUMBER, needs_approval=rule)
     assert check(tool, '{"x":3}') == Checked("0.0", Success(checkup(tool, '{"x":3}', needed)), path=("9.9",))
@@ -147,12 +147,12 @@ def test_only_a_predicate_that_says_false_lets_a_call_pass_unasked(rule, needed)
         (own_cancellation, ToolRaised("CancelledError")),
     ],
 )
-def test_a_predicate_that_raises_lets_nothing_pass(rule, error):
+def test_a_predicate_that_raises_lets_nothing_pass(rule, error) -> None:
     """The call is answered by the failure, and nobody is asked."""
     assert check(made("t", needs_approval=rule)) == Checked("0.0", Failure(error), path=("9.9",))
 
 
-def test_a_digest_covers_agent_tool_and_arguments():
+def test_a_digest_covers_agent_tool_and_arguments() -> None:
     """How the arguments were written plays no part; any other value does."""
     tool = made("t", None, NUMBER)
 
@@ -171,14 +171,14 @@ def test_a_digest_covers_agent_tool_and_arguments():
     assert len({same, *others}) == 6
 
 
-def test_an_approved_call_runs_if_its_digest_holds():
+def test_an_approved_call_runs_if_its_digest_holds() -> None:
     """If it does not, the call is checked again instead."""
     tool = given("t", "ran", needs_approval=True)
     assert ran(tool, approved=checkup(tool).digest) == returned(Success(Output("ran")))
     assert ran(tool, approved="other") == Checked("0.0", Success(checkup(tool)), path=("9.9",))
 
 
-def test_a_tool_that_has_become_gated_is_not_run_unasked():
+def test_a_tool_that_has_become_gated_is_not_run_unasked() -> None:
     """A call that was planned without a gate is refused, and the model may call again."""
     error = ToolRejected("The tool needs approval now. Call it again to ask for it.")
     assert ran(given("t", "ran", needs_approval=True)) == returned(Failure(error))
@@ -208,7 +208,7 @@ class AsyncCallable:
     ],
 )
 @pytest.mark.parametrize("inline", [True, False])
-def test_what_a_function_returns_is_rendered(function, output, inline):
+def test_what_a_function_returns_is_rendered(function, output, inline) -> None:
     """Sync or async, on the loop or in a thread; an awaitable is awaited."""
     event = asyncio.run(run_call(calling(made("t", function, inline=inline)), "")) if not inline else ran(
         made("t", function)
@@ -244,7 +244,7 @@ RAISED = [
 
 @pytest.mark.parametrize(("error", "value"), RAISED)
 @pytest.mark.parametrize("way", ["inline", "thread", "async", "limited"])
-def test_whatever_a_tool_raises_is_feedback(error, value, way):
+def test_whatever_a_tool_raises_is_feedback(error, value, way) -> None:
     """Nothing of it ends the run or hangs the loop, wherever it was raised."""
 
     def function(context, text):
@@ -264,7 +264,7 @@ def test_whatever_a_tool_raises_is_feedback(error, value, way):
     assert asyncio.run(run_call(calling(tool), "")) == returned(Failure(value))
 
 
-def test_recursion_without_end_is_feedback():
+def test_recursion_without_end_is_feedback() -> None:
     """It is an exception like any other."""
     event = ran(made("t", endless))
     assert event.outcome.failure().kind == "RecursionError"
@@ -272,14 +272,14 @@ def test_recursion_without_end_is_feedback():
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
 @pytest.mark.parametrize("options", [{}, {"inline": False}, {"timeout": 60}])
-def test_leaving_the_process_passes_through(error, options):
+def test_leaving_the_process_passes_through(error, options) -> None:
     """A person's interrupt and an exit are no feedback."""
     with pytest.raises(type(error)):
         asyncio.run(run_call(calling(raising("t", error, **options)), ""))
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0])
-def test_the_callers_cancellation_passes_through(timeout):
+def test_the_callers_cancellation_passes_through(timeout) -> None:
     """The function is cancelled, and its context says so."""
     seen = []
 
@@ -318,7 +318,7 @@ def waiting(context, *args):
         made("t", lambda context, text: "x", input_guardrails=[waiting]),
     ],
 )
-def test_cancellation_passes_through_a_tools_other_functions(tool):
+def test_cancellation_passes_through_a_tools_other_functions(tool) -> None:
     """Predicates, explanations and guardrails are no place to lose it."""
 
     async def main():
@@ -333,7 +333,7 @@ def test_cancellation_passes_through_a_tools_other_functions(tool):
     assert run_virtual(main()) == 1.0
 
 
-def test_a_call_that_is_closed_ends_at_once():
+def test_a_call_that_is_closed_ends_at_once() -> None:
     """A loop that goes away throws GeneratorExit into what waits; the call does not go on."""
     coroutine = run_call(calling(made("t", waiting_sleep, output_guardrails=[waiting])), "")
     coroutine.send(None)
@@ -349,7 +349,7 @@ async def waiting_sleep(context, text):
     await _Pause()
 
 
-def test_the_exception_is_told_and_logged(caplog):
+def test_the_exception_is_told_and_logged(caplog) -> None:
     """Its traceback goes to the log and to `on_raised`, never to the model."""
     error, told = ValueError("secret place"), []
     with caplog.at_level(logging.WARNING, "fnagents.tools"):
@@ -360,13 +360,13 @@ def test_the_exception_is_told_and_logged(caplog):
     assert record.exc_info[1] is error
 
 
-def test_a_tool_of_the_provider_is_not_run_here():
+def test_a_tool_of_the_provider_is_not_run_here() -> None:
     """It has a definition and no function."""
     error = UnrenderableOutput("the tool t is run by the provider, not here")
     assert ran(made("t")) == returned(Failure(error))
 
 
-def test_only_a_handoff_tool_hands_over():
+def test_only_a_handoff_tool_hands_over() -> None:
     """Delegating is free to all."""
     error = UnrenderableOutput("only a tool among the agent's handoffs can hand the conversation over")
     assert ran(given("t", Handoff("b"))) == returned(Failure(error))
@@ -379,7 +379,7 @@ def test_only_a_handoff_tool_hands_over():
 VARIABLE = contextvars.ContextVar("VARIABLE", default="outside")
 
 
-def test_sync_tools_run_side_by_side_off_the_loop():
+def test_sync_tools_run_side_by_side_off_the_loop() -> None:
     """Each waits for the other, and the loop goes on beside them."""
     barrier = threading.Barrier(3, timeout=30)
     tool = made("t", lambda context, text: barrier.wait() >= 0, inline=False)
@@ -392,7 +392,7 @@ def test_sync_tools_run_side_by_side_off_the_loop():
     assert asyncio.run(main()) == [returned(Success(Output("true")))] * 2
 
 
-def test_context_variables_reach_a_sync_tool():
+def test_context_variables_reach_a_sync_tool() -> None:
     """As they reach an async one."""
     tool = made("t", lambda context, text: VARIABLE.get(), inline=False)
 
@@ -416,7 +416,7 @@ def test_context_variables_reach_a_sync_tool():
         (timedelta(days=1).total_seconds(), 86_399, Failure(ToolTimedOut(86_399)), 86_399),
     ],
 )
-def test_a_call_times_out_if_it_outlasts_its_limit(seconds, limit, outcome, elapsed):
+def test_a_call_times_out_if_it_outlasts_its_limit(seconds, limit, outcome, elapsed) -> None:
     """And it takes the lesser of the two."""
 
     async def main():
@@ -433,7 +433,7 @@ async def cancels_itself(context, text):
     await asyncio.sleep(1)
 
 
-def test_a_function_that_cancels_its_own_task_is_feedback():
+def test_a_function_that_cancels_its_own_task_is_feedback() -> None:
     """With a limit it runs in a task of its own, so nothing else is cancelled."""
     assert ran(made("t", cancels_itself, timeout=60)) == returned(Failure(ToolRaised("CancelledError")))
 
@@ -463,12 +463,12 @@ async def raises_when_cancelled(context, text):
 @pytest.mark.parametrize(
     ("function", "running"), [(stubborn, True), (returns_when_cancelled, False), (raises_when_cancelled, False)]
 )
-def test_a_late_result_changes_nothing(function, running):
+def test_a_late_result_changes_nothing(function, running) -> None:
     """The call has timed out whatever the function then does; one that goes on is said to."""
     assert ran(made("t", function, timeout=1)) == returned(Failure(ToolTimedOut(1, running=running)))
 
 
-def test_a_sync_tool_that_hangs_times_out():
+def test_a_sync_tool_that_hangs_times_out() -> None:
     """Its thread cannot be stopped, the feedback says so, and its context tells it that nobody waits."""
     entered, told = threading.Event(), threading.Event()
 
@@ -497,7 +497,7 @@ print(asyncio.run(invoke(tool)), flush=True)
 """
 
 
-def test_a_hung_tool_does_not_keep_the_process():
+def test_a_hung_tool_does_not_keep_the_process() -> None:
     """The interpreter exits though the thread never will."""
     done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
     expected = "<Failure: ToolTimedOut(seconds=0.1, running=True)>\n"
@@ -525,7 +525,7 @@ ERROR = ToolRaised("ValueError", "no")
         (own_cancellation, "", False),
     ],
 )
-def test_a_tool_words_its_own_failures(rule, feedback, ends):
+def test_a_tool_words_its_own_failures(rule, feedback, ends) -> None:
     """Text replaces the explanation, `Fatal` ends the run; anything else, or raising, leaves the explanation."""
     event = ran(raising("t", ValueError("no"), on_error=rule))
     assert event == returned(Failure(ERROR), feedback=feedback, fatal=ends)
@@ -547,14 +547,14 @@ def raise_value_error(*args):
         (given("t", "x", on_error=fatal, input_guardrails=[lambda *args: Reject("no")]), "{}", ToolRejected),
     ],
 )
-def test_a_fatal_tool_is_fatal_for_every_cause(tool, arguments, error):
+def test_a_fatal_tool_is_fatal_for_every_cause(tool, arguments, error) -> None:
     """Bad JSON, bad arguments, raising, a timeout, a cancellation, no form, a refusal."""
     event = ran(tool, arguments)
     assert event.fatal is True
     assert type(event.outcome.failure()) is error
 
 
-def test_a_check_that_fails_is_worded_too():
+def test_a_check_that_fails_is_worded_too() -> None:
     """The same rule holds before a call runs."""
     tool = made("t", None, NUMBER, needs_approval=True, on_error=lambda context, error: "mind the x")
     event = check(tool)
@@ -621,7 +621,7 @@ VERDICTS = [
 
 
 @pytest.mark.parametrize(("guardrails", "outcome", "verdicts"), VERDICTS)
-def test_input_guardrails_judge_a_call_before_it_runs(guardrails, outcome, verdicts):
+def test_input_guardrails_judge_a_call_before_it_runs(guardrails, outcome, verdicts) -> None:
     """One after the other; the first that does not allow the call answers it, and one that fails trips."""
     ranks = []
 
@@ -635,7 +635,7 @@ def test_input_guardrails_judge_a_call_before_it_runs(guardrails, outcome, verdi
 
 
 @pytest.mark.parametrize(("guardrails", "outcome", "verdicts"), VERDICTS)
-def test_output_guardrails_judge_what_the_model_would_read(guardrails, outcome, verdicts):
+def test_output_guardrails_judge_what_the_model_would_read(guardrails, outcome, verdicts) -> None:
     """The call has run by then, whatever they say."""
     ranks = []
 
@@ -648,7 +648,7 @@ def test_output_guardrails_judge_what_the_model_would_read(guardrails, outcome, 
     assert ranks == [1]
 
 
-def test_guardrails_see_what_they_judge():
+def test_guardrails_see_what_they_judge() -> None:
     """Input ones the validated arguments, output ones the rendered output; nothing else is judged."""
     seen = []
 
@@ -665,7 +665,7 @@ def test_guardrails_see_what_they_judge():
     assert [judged for _, judged in seen] == [{}, {}]
 
 
-def test_the_stages_of_a_call_come_in_order():
+def test_the_stages_of_a_call_come_in_order() -> None:
     """Approval, input guardrails, the function, output guardrails."""
     order = []
 
@@ -707,19 +707,19 @@ BROKEN = Run("b", "go", ends=(Finished(0, Failure(TurnsExhausted(0))),))
         (None, DONE, Failure(UnrenderableOutput("the tool t has no extractor"))),
     ],
 )  # fmt: skip
-def test_an_extractor_makes_the_output_of_a_nested_run(extract, child, outcome):
+def test_an_extractor_makes_the_output_of_a_nested_run(extract, child, outcome) -> None:
     """Of one that succeeded, and only of that; what it raises is feedback."""
     event = run_virtual(run_extract(calling(made("t", extract=extract)), child))
     assert event == returned(outcome)
 
 
-def test_a_failed_call_is_an_event():
+def test_a_failed_call_is_an_event() -> None:
     """With what was judged before it failed."""
     verdicts = (Verdict("g"),)
     assert run_virtual(failed(calling(made("t")), ERROR, verdicts)) == returned(Failure(ERROR), verdicts=verdicts)
 
 
-def test_a_reader_may_give_anything_to_the_function():
+def test_a_reader_may_give_anything_to_the_function() -> None:
     """What `Arguments.given` is goes to the function, what `values` is to the predicate."""
     tool: Tool[..., Any, Any] = Tool(
         "t",

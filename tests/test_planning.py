@@ -158,13 +158,13 @@ STATES = [
 
 
 @pytest.mark.parametrize(("events", "planned"), [state[1:] for state in STATES], ids=[state[0] for state in STATES])
-def test_what_a_run_needs(events, planned):
+def test_what_a_run_needs(events, planned) -> None:
     """The table is the specification of `plan`."""
     assert keys(AGENT, folded(start("a", "hi"), *events)) == planned
 
 
 @pytest.mark.parametrize("events", [state[1] for state in STATES], ids=[state[0] for state in STATES])
-def test_planning_changes_nothing(events):
+def test_planning_changes_nothing(events) -> None:
     """Asked twice, it says the same; each effect knows the (nested) run that it was derived from."""
     run = folded(start("a", "hi"), *events)
     planned = plan(agents(AGENT), run)
@@ -178,7 +178,7 @@ def test_planning_changes_nothing(events):
         assert effect.seen is seen
 
 
-def test_a_call_carries_the_digest_that_was_approved():
+def test_a_call_carries_the_digest_that_was_approved() -> None:
     """An ungated call has none."""
     run = folded(start("a", "hi"), replied(0, call("gated"), call("t")), checked("0.0"), Approved("0.0", "d"))
     assert plan(agents(AGENT), run) == (
@@ -234,7 +234,7 @@ REFUSAL = Message("assistant", (Refusal("I cannot."),))
         ((Prepared(0, failure=FunctionRaised("f", "OSError")),), Failure(FunctionRaised("f", "OSError"))),
     ],
 )  # fmt: skip
-def test_how_a_run_is_to_end(events, outcome):
+def test_how_a_run_is_to_end(events, outcome) -> None:
     """The outcome of the planned `Finish`; of several fatal errors the first in call order counts."""
     run = folded(start("a", "hi"), *events)
     assert outcome_of(AGENT, run) == outcome
@@ -250,7 +250,7 @@ def test_how_a_run_is_to_end(events, outcome):
         (2, 1, ["model-1"]),
     ],
 )
-def test_turns_are_counted_as_model_calls(limit, turns, planned):
+def test_turns_are_counted_as_model_calls(limit, turns, planned) -> None:
     """A limit of 0 asks no model, None asks it without end."""
     events = [event for n in range(turns) for event in (replied(n, call("t")), answered(f"{n}.0"))]
     run = folded(start("a", "hi", max_turns=limit), *events)
@@ -259,7 +259,7 @@ def test_turns_are_counted_as_model_calls(limit, turns, planned):
         assert outcome_of(AGENT, run) == Failure(TurnsExhausted(limit))
 
 
-def test_an_unknown_agent_ends_the_run():
+def test_an_unknown_agent_ends_the_run() -> None:
     """At the start and after a handoff; the failure names the agents that there are."""
     begun = start("z", "hi")
     assert plan(agents(AGENT), begun) == (Finish("z", 0, Failure(UnknownAgent("z", ("a", "inner", "b")))),)
@@ -267,7 +267,7 @@ def test_an_unknown_agent_ends_the_run():
     assert plan(agents(AGENT), over) == (Finish("c", 1, Failure(UnknownAgent("c", ("a", "inner", "b")))),)
 
 
-def test_nested_runs_may_be_16_deep():
+def test_nested_runs_may_be_16_deep() -> None:
     """One deeper, the innermost ends with a failure, which is feedback to its parent."""
     loop = Agent("loop", tools=[made("again")])
     run = start("loop", "hi")
@@ -302,13 +302,13 @@ def test_nested_runs_may_be_16_deep():
         (len, (replied(0, "hello"),), ["finish-1"]),
     ],
 )
-def test_tool_outputs_may_end_a_run(behavior, events, planned):
+def test_tool_outputs_may_end_a_run(behavior, events, planned) -> None:
     """When all calls of the turn are answered, by the agent's `tool_use_behavior`."""
     agent = Agent("a", tools=[made("t")], tool_use_behavior=behavior)
     assert keys(agent, folded(start("a", "hi"), *events)) == planned
 
 
-def test_an_agent_with_functions_has_its_turns_prepared():
+def test_an_agent_with_functions_has_its_turns_prepared() -> None:
     """Each turn anew, before the model is asked."""
     agent = Agent("a", lambda context: "now", tools=[made("t")])
     run = start("a", "hi")
@@ -324,13 +324,13 @@ def test_an_agent_with_functions_has_its_turns_prepared():
     ("retries", "refusals", "planned"),
     [(0, 1, ["finish-1~1"]), (1, 1, ["model-1"]), (1, 2, ["finish-2~1"]), (2, 2, ["model-2"]), (2, 3, ["finish-3~1"])],
 )
-def test_the_model_may_mend_its_output(retries, refusals, planned):
+def test_the_model_may_mend_its_output(retries, refusals, planned) -> None:
     """`output_retries` times in a row; the name of the last `Finish` differs from that of the refused one."""
     events = [event for n in range(refusals) for event in (replied(n, "x"), Refused(n + 1, "no"))]
     assert keys(Agent("a", output_retries=retries), folded(start("a", "hi"), *events)) == planned
 
 
-def test_only_refusals_in_a_row_count():
+def test_only_refusals_in_a_row_count() -> None:
     """A turn with calls between them begins the count anew."""
     run = folded(
         start("a", "hi"), replied(0, "x"), Refused(1, "no"), replied(1, call("t")), answered("1.0"), replied(2, "y"),
@@ -370,12 +370,12 @@ TRIPPED = (Verdict("g", tripped=True),)
         (ended(UnknownAgent("a")), ["model-0"]),
     ],
 )
-def test_a_reopened_run_goes_on_behind_its_failure(run, planned):
+def test_a_reopened_run_goes_on_behind_its_failure(run, planned) -> None:
     """A failed model call costs no turn; what was tripped or refused is not judged again; a limit still holds."""
     assert keys(AGENT, run) == planned
 
 
-def test_a_reopened_decision_that_failed_asks_the_model():
+def test_a_reopened_decision_that_failed_asks_the_model() -> None:
     """The function that raised is not called again for that turn."""
     failure = FunctionRaised("tool_use_behavior", "E")
     events = (replied(0, call("t")), answered("0.0"), Decided(0, failure=failure))

@@ -112,36 +112,36 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("error", "sentence"), SENTENCES)
-def test_the_sentence_of_an_error(error, sentence):
+def test_the_sentence_of_an_error(error, sentence) -> None:
     """The table is the specification: replays compare these texts."""
     assert explain(error) == sentence
 
 
-def test_the_table_has_every_error():
+def test_the_table_has_every_error() -> None:
     """No error class is without a sentence."""
     unions = {*get_args(ToolError), *get_args(ModelError), *get_args(RunError)}
     assert {type(error) for error, _ in SENTENCES} == unions
 
 
 @pytest.mark.parametrize("error", [ValueError(), TimeoutError(), AssertionError()])
-def test_an_exception_without_a_message_still_says_its_class(error):
+def test_an_exception_without_a_message_still_says_its_class(error) -> None:
     """A blank message never makes a blank explanation, which a model would answer by trying blindly."""
     assert explain(raised(error)) == f"The tool failed: {type(error).__name__}"
 
 
-def test_a_missing_key_reads_as_a_missing_key():
+def test_a_missing_key_reads_as_a_missing_key() -> None:
     """`KeyError('k')` keeps its class, without which a lone 'k' says nothing."""
     assert explain(raised(KeyError("k"))) == "The tool failed: KeyError: 'k'"
 
 
-def test_a_memory_address_is_left_out():
+def test_a_memory_address_is_left_out() -> None:
     """Addresses differ in each process, so recorded and replayed texts would differ too."""
     error = ToolRaised("TypeError", "<Thing object at 0x7f0a1b> is not <Other at 0xFF>")
     assert explain(error) == "The tool failed: TypeError: <Thing object> is not <Other>"
 
 
 @pytest.mark.parametrize("size", [LONGEST, LONGEST + 1, 12_345, 1_900_000])
-def test_an_explanation_has_at_most_4000_characters(size):
+def test_an_explanation_has_at_most_4000_characters(size) -> None:
     """However long the message is, it is cut, and what was left out is counted."""
     text = explain(ToolRejected("x" * size))
     assert len(text) <= LONGEST == 4_000
@@ -149,7 +149,7 @@ def test_an_explanation_has_at_most_4000_characters(size):
     assert text == ("x" * size if size <= LONGEST else f"{'x' * kept} ... ({size - kept} characters more)")
 
 
-def test_an_invented_name_of_any_length_is_shortened():
+def test_an_invented_name_of_any_length_is_shortened() -> None:
     """A name that a model made up is quoted in at most 200 characters, so the tools that exist stay readable."""
     text = explain(UnknownTool("n" * 5_000, ("add",)))
     assert text.endswith("The tools are: add.")
@@ -165,7 +165,7 @@ def test_an_invented_name_of_any_length_is_shortened():
         ("x" * 1_000, 40, "x" * 13 + " ... (987 characters more)"),
     ],
 )
-def test_shortened_text_fits_its_limit(text, limit, expected):
+def test_shortened_text_fits_its_limit(text, limit, expected) -> None:
     """Nothing is cut from what fits; what is cut still fits with the count of what is missing."""
     assert shortened(text, limit) == expected
     assert len(expected) <= limit
@@ -178,6 +178,6 @@ def test_shortened_text_fits_its_limit(text, limit, expected):
         (InvalidArguments(("$.x: odd", "$.y: odd")), "$.x: odd; $.y: odd"),
     ],
 )
-def test_what_is_wrong_with_a_final_output(problem, text):
+def test_what_is_wrong_with_a_final_output(problem, text) -> None:
     """The same problems, but nobody is told to call a tool again."""
     assert unfit(problem) == text

@@ -31,18 +31,18 @@ REQUEST = ModelRequest("a", 3, Sent(), Input(()))
         (CallTool("a", "2.0", CALL, path=("0.1", "3.2")), "0.1/3.2/call-2.0"),
     ],
 )
-def test_the_name_of_an_effect(effect, name):
+def test_the_name_of_an_effect(effect, name) -> None:
     """Path, kind and place; what is asked again gets a count."""
     assert key(effect) == name
 
 
-def test_a_question_shows_what_will_run():
+def test_a_question_shows_what_will_run() -> None:
     """Tool, call id, and the validated arguments rather than the text that the model wrote."""
     ask = Ask("a", "2.0", CALL, CHECKUP)
     assert (ask.tool, ask.call_id, ask.arguments) == ("pay", "c9", '{"eur":5}')
 
 
-def test_the_run_that_an_effect_was_planned_from_is_no_part_of_it():
+def test_the_run_that_an_effect_was_planned_from_is_no_part_of_it() -> None:
     """It is neither compared nor printed."""
     seen = start("a", (Message("user", "secret"),))
     assert Prepare("a", 0, seen=seen) == Prepare("a", 0)

@@ -11,7 +11,7 @@ README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
-def test_the_first_two_blocks_are_the_two_commands():
+def test_the_first_two_blocks_are_the_two_commands() -> None:
     """One installs and runs the main job, one installs and runs all tests; both are plain commands without output."""
     (first, run_it), (second, test_it) = BLOCKS[:2]
     assert (first, second) == ("sh", "sh")
@@ -21,15 +21,15 @@ def test_the_first_two_blocks_are_the_two_commands():
     assert all(line.startswith(("python3 -m venv ", ".venv")) for line in (run_it + test_it).splitlines())
 
 
-def test_all_other_blocks_are_python():
+def test_all_other_blocks_are_python() -> None:
     """Nothing is shown that is not executed."""
     assert {language for language, _ in BLOCKS[2:]} == {"python"}
 
 
-def test_every_python_block_runs_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_python_block_runs_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks run one after the other, as a reader would type them, without a network."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "readme"}
     with no_network():
         for _, block in BLOCKS[2:]:
-            exec(compile(block, "README.md", "exec"), names)  # noqa: S102
+            exec(compile(block, "README.md", "exec"), names)

@@ -122,7 +122,7 @@ class Node:
         ([Text("a"), "b"], '[{"extra":"","text":"a"},"b"]'),
     ],
 )
-def test_the_text_of_a_value(value, text):
+def test_the_text_of_a_value(value, text) -> None:
     """The table is the specification; no text is ever empty."""
     assert render(value) == Success(Output(text))
     rendered = render(value).unwrap()
@@ -131,7 +131,7 @@ def test_the_text_of_a_value(value, text):
 
 
 @pytest.mark.parametrize("value", ["", None, [], (), {}, set()])
-def test_nothing_has_a_text_too(value):
+def test_nothing_has_a_text_too(value) -> None:
     """An empty output would be dropped, and the call would stay unanswered."""
     rendered = render(value).unwrap()
     assert isinstance(rendered, Output)
@@ -147,19 +147,19 @@ def test_nothing_has_a_text_too(value):
         ((Image(file_id="i"),), (Image(file_id="i"),)),
     ],
 )
-def test_pictures_and_files_are_parts_and_not_text(value, parts):
+def test_pictures_and_files_are_parts_and_not_text(value, parts) -> None:
     """One alone, or a list of nothing else."""
     assert render(value) == Success(Output(parts))
 
 
 @pytest.mark.parametrize("value", [Output("a", Usage(1), "m"), Output((Text("a"),)), Handoff("b"), Delegate("b", "go")])
-def test_an_answer_is_itself(value):
+def test_an_answer_is_itself(value) -> None:
     """What a function says in the library's own words is not rendered again."""
     assert render(value) == Success(value)
 
 
 @pytest.mark.parametrize("parts", ["", ()])
-def test_an_empty_output_gets_a_text(parts):
+def test_an_empty_output_gets_a_text(parts) -> None:
     """Usage and memory are kept."""
     assert render(Output(parts, Usage(1), "m")) == Success(Output('""', Usage(1), "m"))
 
@@ -175,7 +175,7 @@ def test_an_empty_output_gets_a_text(parts):
         (Failure(404), Failure(ToolRaised("int", "404"))),
     ],
 )
-def test_an_outcome_stands_for_what_is_in_it(value, outcome):
+def test_an_outcome_stands_for_what_is_in_it(value, outcome) -> None:
     """A tool may say that it failed without raising."""
     assert render(value) == outcome
 
@@ -227,19 +227,19 @@ def deep(levels):
         pytest.param(10**5000, "reading it raised ValueError", id="huge"),
     ],
 )
-def test_what_has_no_form_is_feedback(value, reason):
+def test_what_has_no_form_is_feedback(value, reason) -> None:
     """Nothing is guessed at or changed in silence, and nothing hangs."""
     assert render(value) == Failure(UnrenderableOutput(reason))
 
 
-def test_depth_is_counted_as_the_reader_of_json_counts_it():
+def test_depth_is_counted_as_the_reader_of_json_counts_it() -> None:
     """What was rendered can be read again."""
     rendered = render(deep(199)).unwrap()
     assert isinstance(rendered, Output)
     assert json.loads(rendered.text) == deep(199)
 
 
-def test_plain_data_shares_nothing_with_the_value():
+def test_plain_data_shares_nothing_with_the_value() -> None:
     """It is new data, all the way down."""
     value = {"a": [1]}
     copy = plain(value)
@@ -261,6 +261,6 @@ class UnspeakableError(Exception):
         (UnspeakableError(), ToolRaised("UnspeakableError")),
     ],
 )
-def test_an_exception_as_a_value(error, value):
+def test_an_exception_as_a_value(error, value) -> None:
     """Its class and its message, even if its message raises."""
     assert raised(error) == value

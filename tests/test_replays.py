@@ -88,6 +88,7 @@ def call(name: str) -> ToolCall:
 
 CHECKED = Checked("0.0", Success(Checkup("{}", "abc", needed=True)))
 DONE = Returned("0.0", Success(Output("1")))
+LATER = Returned("1.0", Success(Output("1")))
 END = Message("assistant", "Done.")
 PAID = (says(call("pay")), CHECKED, Approved("0.0", "abc"), DONE)
 NESTED = (
@@ -148,18 +149,20 @@ RUNS = {
 
 
 @pytest.mark.parametrize("what", RUNS)
-def test_an_unchanged_agent_replays_its_runs(what: str):
+def test_an_unchanged_agent_replays_its_runs(what: str) -> None:
     """Ended, paused, unfinished: the run is made again, event by event."""
     assert Success(RUNS[what]) == replay(ROOT, RUNS[what])
 
 
-@pytest.mark.parametrize("given", [ROOT, agents(ROOT), [ROOT], (OTHER, EXPERT, ROOT)], ids=["one", "named", "list", "more"])
-def test_agents_are_given_as_elsewhere(given: Any):
+@pytest.mark.parametrize(
+    "given", [ROOT, agents(ROOT), [ROOT], (OTHER, EXPERT, ROOT)], ids=["one", "named", "list", "more"]
+)
+def test_agents_are_given_as_elsewhere(given: Any) -> None:
     """One agent, several, or a mapping."""
     assert Success(RUNS["finished"]) == replay(given, RUNS["finished"])
 
 
-def test_a_function_of_the_agent_is_not_called():
+def test_a_function_of_the_agent_is_not_called() -> None:
     """What the instructions said is in the record."""
     forbidden = evolve(OTHER, instructions=lambda context: 1 / 0)
     changed = evolve(ROOT, handoffs=(made("to_other", agents=(forbidden,)),))
@@ -180,7 +183,11 @@ CHANGED: dict[str, tuple[str, Agent[Any, Any], tuple[int, str, tuple[str, ...], 
         evolve(ROOT, instructions="You subtract."),
         (0, "model-0", (), "instructions", "You add.", "You subtract."),
     ),
-    "instructions left out": ("finished", evolve(ROOT, instructions=None), (0, "model-0", (), "instructions", "You add.", "")),
+    "instructions left out": (
+        "finished",
+        evolve(ROOT, instructions=None),
+        (0, "model-0", (), "instructions", "You add.", ""),
+    ),
     "instructions of a nested agent": (
         "nested and paused",
         evolve(ROOT, tools=(ADD, PAY, MOVE, evolve(ASK, agents=(evolve(EXPERT, instructions="No."),)))),
@@ -189,9 +196,20 @@ CHANGED: dict[str, tuple[str, Agent[Any, Any], tuple[int, str, tuple[str, ...], 
     "a tool's description": (
         "finished",
         tools(made("add", parameters={"properties": {"x": {}}}), PAY, MOVE, ASK),
-        (0, "model-0", (), "tool definition", ADD.definition_text, made("add", parameters={"properties": {"x": {}}}).definition_text),
+        (
+            0,
+            "model-0",
+            (),
+            "tool definition",
+            ADD.definition_text,
+            made("add", parameters={"properties": {"x": {}}}).definition_text,
+        ),
     ),
-    "a tool removed": ("finished", tools(ADD, PAY, ASK), (0, "model-0", (), "tool definition", MOVE.definition_text, "")),
+    "a tool removed": (
+        "finished",
+        tools(ADD, PAY, ASK),
+        (0, "model-0", (), "tool definition", MOVE.definition_text, ""),
+    ),
     "a tool added": (
         "finished",
         tools(*ROOT.tools, made("new")),
@@ -232,13 +250,13 @@ CHANGED: dict[str, tuple[str, Agent[Any, Any], tuple[int, str, tuple[str, ...], 
     "the output is judged less often": (
         "refused and mended",
         evolve(ROOT, output_retries=0),
-        (2, "model-1", (), "missing effect", "model-1", "finish-1"),
+        (2, "model-1", (), "missing effect", "model-1", "finish-1~1"),
     ),
 }
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_a_changed_agent_diverges_where_it_differs(what: str):
+def test_a_changed_agent_diverges_where_it_differs(what: str) -> None:
     """Its index in the events, the effect's key and path, the cause, and both sides."""
     name, agent, (index, key, path, cause, expected, got) = CHANGED[what]
     divergence = replay([agent, EXPERT, OTHER] if what == "the agent renamed" else agent, RUNS[name]).failure()
@@ -247,19 +265,19 @@ def test_a_changed_agent_diverges_where_it_differs(what: str):
     assert isinstance(events(RUNS[name])[index], Event)
 
 
-def test_an_end_that_is_another_today_diverges():
+def test_an_end_that_is_another_today_diverges() -> None:
     """A planned failure is what ends a run; the text of an end without output type is the model's."""
     recorded = lived(says(END), Finished(1, Success("Other.")))
     exhausted = lived(Finished(0, Failure(ServerFailed("down"))), max_turns=0)  # type: ignore[arg-type]
 
     for run in (recorded, exhausted):
         divergence = replay(ROOT, run).failure()
-        assert "missing effect" == divergence.cause
+        assert divergence.cause == "missing effect"
         assert repr(run.outcome) == divergence.expected
         assert divergence.got != divergence.expected
 
 
-def test_an_end_that_was_decoded_is_not_compared():
+def test_an_end_that_was_decoded_is_not_compared() -> None:
     """Its text is the canonical form of what the model said."""
     counting = Agent("root", "Count.", output_type=int)
     (effect,) = plan(agents(counting), start("root", "hi"))
@@ -270,19 +288,28 @@ def test_an_end_that_was_decoded_is_not_compared():
     assert Success(run) == replay(counting, run)
 
 
-def test_a_decision_of_a_function_is_replayed():
+def test_a_decision_of_a_function_is_replayed() -> None:
     """`Decide` is answered by what was decided."""
     deciding = evolve(ROOT, tool_use_behavior=lambda context, results: None)
     run = lived(says(call("add")), DONE, Decided(0, "Enough."), Finished(1, Success("Enough.")))
 
     assert Success(run) == replay(deciding, run)
-    assert "decide-0" == replay(ROOT, run).failure().key
+    missing = replay(ROOT, run).failure()
+    assert (missing.cause, missing.key) == ("missing effect", "decide-0")
 
 
-def test_events_beyond_the_end_of_today_are_missing():
+def test_a_decision_that_was_not_asked_for_is_surplus() -> None:
+    """Today a function decides whether the outputs end the run."""
+    deciding = evolve(ROOT, tool_use_behavior=lambda context, results: None)
+    surplus = replay(deciding, RUNS["finished"]).failure()
+
+    assert (surplus.index, surplus.cause, surplus.key) == (2, "surplus effect", "decide-0")
+
+
+def test_events_beyond_the_end_of_today_are_missing() -> None:
     """The record goes on where today's run has ended."""
-    run = lived(says(END), Finished(1, Failure(InvalidOutput("x"))), Reopened(1, 10), says(call("add")), DONE)
+    run = lived(says(END), Finished(1, Failure(InvalidOutput("x"))), Reopened(1, 10), says(call("add")), LATER)
     odd = evolve(run, ends=run.ends[:1])
 
     divergence = replay(ROOT, odd).failure()
-    assert ("missing effect", "nothing: the run has ended") == (divergence.cause, divergence.got)
+    assert (divergence.cause, divergence.got) == ("missing effect", "nothing: the run has ended")

@@ -38,7 +38,7 @@ def text_of(item):
 AGENT = Agent("a", tools=[given("t", "x"), given("gated", "y", needs_approval=True)])
 
 
-def test_a_run_takes_what_start_takes():
+def test_a_run_takes_what_start_takes() -> None:
     """Input as text or items; no id is invented."""
     ended = run_sync(AGENT, [Message("user", "hi")], client=scripted("hello"), id="r1", max_turns=3)
     assert (ended.id, ended.max_turns, ended.items[0], ended.outcome) == (
@@ -50,25 +50,25 @@ def test_a_run_takes_what_start_takes():
     assert run_sync(AGENT, "hi", client=scripted("hello")).id == ""
 
 
-def test_run_is_for_event_loops():
+def test_run_is_for_event_loops() -> None:
     """`run_sync` is the same outside of one."""
     assert asyncio.run(run(AGENT, "hi", client=scripted("hello"))) == run_sync(AGENT, "hi", client=scripted("hello"))
 
 
-def test_the_first_of_several_agents_begins():
+def test_the_first_of_several_agents_begins() -> None:
     """The others may be handed over to by name."""
     others = agents(Agent("a", handoffs=[given("to_b", Handoff("b"))]), Agent("b"))
     ended = run_sync(others, "hi", client=scripted(call("to_b"), "from b"))
     assert ([turn.agent for turn in ended.turns], ended.outcome) == (["a", "b"], Success("from b"))
 
 
-def test_no_agents_is_a_mistake():
+def test_no_agents_is_a_mistake() -> None:
     """Nobody could begin."""
     with pytest.raises(DeclarationError, match="at least one agent"):
         run_sync({}, "hi", client=scripted())
 
 
-def test_the_context_reaches_every_function():
+def test_the_context_reaches_every_function() -> None:
     """The caller's own object, untouched."""
     seen = []
     mine = object()
@@ -86,7 +86,7 @@ def test_the_context_reaches_every_function():
     assert seen == [mine, mine, mine]
 
 
-def test_exceptions_of_tools_are_told():
+def test_exceptions_of_tools_are_told() -> None:
     """The run goes on."""
     told = []
     agent = Agent("a", tools=[raising("t", ValueError("no"))])
@@ -107,7 +107,7 @@ def test_exceptions_of_tools_are_told():
         (10, [call("t")] * 10, Failure(TurnsExhausted(10))),
     ],
 )
-def test_turns_are_limited(limit, replies, outcome):
+def test_turns_are_limited(limit, replies, outcome) -> None:
     """Every call of the last turn is answered before the run ends."""
     client = scripted(*replies)
     ended = run_sync(AGENT, "hi", client=client, max_turns=limit)
@@ -116,7 +116,7 @@ def test_turns_are_limited(limit, replies, outcome):
     client.assert_complete()
 
 
-def test_exhausted_turns_can_be_reopened():
+def test_exhausted_turns_can_be_reopened() -> None:
     """With a new limit the run goes on; without one it has none left."""
     ended = run_sync(AGENT, "hi", client=scripted(call("t")), max_turns=1)
     again = asyncio.run(resume(AGENT, reopen(ended), client=scripted()))
@@ -127,13 +127,13 @@ def test_exhausted_turns_can_be_reopened():
     assert unlimited.outcome == Success("done")
 
 
-def test_a_server_error_is_not_the_end_of_a_conversation():
+def test_a_server_error_is_not_the_end_of_a_conversation() -> None:
     """The failed call costs no turn."""
     ended = run_sync(AGENT, "hi", client=scripted(call("t"), ServerFailed("down")), max_turns=2)
     assert asyncio.run(resume(AGENT, reopen(ended), client=scripted("done"))).outcome == Success("done")
 
 
-def test_a_fatal_tool_ends_the_run_when_its_siblings_are_done():
+def test_a_fatal_tool_ends_the_run_when_its_siblings_are_done() -> None:
     """Nothing is cancelled or lost; reopened, the model reads what happened."""
     ranks = []
 
@@ -149,13 +149,13 @@ def test_a_fatal_tool_ends_the_run_when_its_siblings_are_done():
     assert asyncio.run(resume(agent, reopen(ended), client=scripted("done"))).outcome == Success("done")
 
 
-def test_a_run_that_has_ended_is_given_back():
+def test_a_run_that_has_ended_is_given_back() -> None:
     """Resuming it does nothing."""
     ended = run_sync(AGENT, "hi", client=scripted("hello"))
     assert asyncio.run(resume(AGENT, ended, client=scripted())) is ended
 
 
-def test_a_paused_run_goes_on_when_it_is_answered():
+def test_a_paused_run_goes_on_when_it_is_answered() -> None:
     """With the finished outputs of the turn kept."""
     paused = run_sync(AGENT, "hi", client=scripted([call("t"), call("gated")]))
     assert (paused.outcome, texts(paused)) == (None, ["x"])
@@ -163,7 +163,7 @@ def test_a_paused_run_goes_on_when_it_is_answered():
     assert (ended.outcome, texts(ended)) == (Success("done"), ["x", "y"])
 
 
-def test_two_pauses_in_one_run_double_nothing():
+def test_two_pauses_in_one_run_double_nothing() -> None:
     """The conversation has each call once."""
     one = run_sync(AGENT, "hi", client=scripted(call("gated", "1")))
     two = asyncio.run(resume(AGENT, approve(one, interruptions(one)[0]), client=scripted(call("gated", "2"))))
@@ -179,7 +179,7 @@ def test_two_pauses_in_one_run_double_nothing():
 
 
 @pytest.mark.parametrize(("interrupted", "ranks", "read"), [("rerun", 1, "x"), ("answer", 0, None)])
-def test_calls_cut_off_by_the_end_of_a_process(interrupted, ranks, read):
+def test_calls_cut_off_by_the_end_of_a_process(interrupted, ranks, read) -> None:
     """They are run again, or answered as interrupted so that nothing is done twice."""
     done = []
 
@@ -197,7 +197,7 @@ def test_calls_cut_off_by_the_end_of_a_process(interrupted, ranks, read):
         assert ended.turns[0].calls[0].answer == Failure(ToolCancelled("the process ended"))
 
 
-def test_a_call_is_corrected_after_feedback():
+def test_a_call_is_corrected_after_feedback() -> None:
     """Bad arguments are named, the model mends them, and the run ends well."""
     agent = Agent("a", tools=[made("double", lambda context, text: "42", NUMBER)])
     client = scripted(call("double", x="21"), call("double", x=21), "42")
@@ -210,7 +210,7 @@ def test_a_call_is_corrected_after_feedback():
     assert ended.outcome == Success("42")
 
 
-def test_an_answer_that_was_cut_short_runs_no_tool():
+def test_an_answer_that_was_cut_short_runs_no_tool() -> None:
     """Half an argument is no argument; what arrived is kept and was paid for."""
     arrived = ModelResponse((ToolCall("c", "t", '{"path": "/et'),), Usage(1, 5, 6))
     cut = Incomplete("max_output_tokens", arrived)
@@ -219,7 +219,7 @@ def test_an_answer_that_was_cut_short_runs_no_tool():
     assert ended.turns[0].calls == ()
 
 
-def test_a_text_that_cannot_be_encoded_ends_no_run():
+def test_a_text_that_cannot_be_encoded_ends_no_run() -> None:
     """In an argument it is feedback, in an output it is kept as it is."""
     agent = Agent("a", tools=[given("t", "bad \udcff byte"), made("u", None, NUMBER)])
     client = scripted(
@@ -233,7 +233,7 @@ def test_a_text_that_cannot_be_encoded_ends_no_run():
     assert (ended.outcome, texts(ended)) == (Success("done"), ["bad \udcff byte", surrogate, surrogate])
 
 
-def test_arguments_of_any_size_are_answered_in_a_few_words():
+def test_arguments_of_any_size_are_answered_in_a_few_words() -> None:
     """Two million characters that do not fit come back as less than four thousand; the run goes on."""
     agent = Agent("a", tools=[made("t", None, NUMBER)])
     huge = '{"x": "' + "y" * 2_000_000
@@ -244,7 +244,7 @@ def test_arguments_of_any_size_are_answered_in_a_few_words():
     assert ended.turns[0].calls[0].call.arguments == huge
 
 
-def test_an_agent_may_call_itself_and_pause_inside():
+def test_an_agent_may_call_itself_and_pause_inside() -> None:
     """A question is known by its path, so agents of one name are no trouble at any depth."""
     again = made("again", lambda context, text: Delegate("a", "deeper"))
     agent = Agent("a", tools=[again, given("gated", "y", needs_approval=True)])
@@ -265,7 +265,7 @@ class City:
 CITY = Agent("c", output_type=City)
 
 
-def test_the_output_of_a_run():
+def test_the_output_of_a_run() -> None:
     """The decoded value, the failure, or the pause."""
     ended = run_sync(CITY, "hi", client=scripted('{"name": "Oslo"}'))
     assert output(CITY, ended) == Success(City("Oslo"))
@@ -275,7 +275,7 @@ def test_the_output_of_a_run():
     assert output(AGENT, paused) == Failure(AwaitingApproval(paused))
 
 
-def test_an_output_of_another_type_is_a_failure():
+def test_an_output_of_another_type_is_a_failure() -> None:
     """A run of yesterday, and today's output type."""
     old = folded(start("c", "hi"), replied(0, "x"), Finished(1, Success('{"title":"Oslo"}')))
     failure = output(CITY, old).failure()
@@ -283,7 +283,7 @@ def test_an_output_of_another_type_is_a_failure():
     assert "'name' is a required property" in failure.problem
 
 
-def test_an_agent_as_a_function():
+def test_an_agent_as_a_function() -> None:
     """From input to decoded output, to be used with whatever takes an outcome."""
     ask = as_function(CITY, client=scripted('{"name": "Oslo"}', ServerFailed("down")))
     assert (ask.__name__, ask.__qualname__) == ("c", "c")
@@ -291,7 +291,7 @@ def test_an_agent_as_a_function():
     assert asyncio.run(ask("where?")) == Failure(ModelFailed(ServerFailed("down")))
 
 
-def test_a_pause_of_a_function_is_a_failure_that_carries_the_run():
+def test_a_pause_of_a_function_is_a_failure_that_carries_the_run() -> None:
     """It can be answered and resumed."""
     ask = as_function(AGENT, client=scripted(call("gated")), context="mine", max_turns=4)
     failure: object = asyncio.run(ask("hi")).failure()
@@ -299,7 +299,7 @@ def test_a_pause_of_a_function_is_a_failure_that_carries_the_run():
     assert (failure.run.max_turns, len(interruptions(failure.run))) == (4, 1)
 
 
-def test_agents_compose_as_functions():
+def test_agents_compose_as_functions() -> None:
     """Side by side, one for each input."""
     shout = as_function(Agent("shout"), client=from_function(lambda request: text_of(request.items[-1]).upper()))
 

@@ -28,7 +28,7 @@ from fnagents.tools import Delegate, Handoff, Output
 CHECKUP = Checkup("{}", "d", needed=True)
 
 
-def test_a_run_begins_with_its_input():
+def test_a_run_begins_with_its_input() -> None:
     """Nothing is invented: no id, no time."""
     run = start(Agent("a"), "hi")
     assert run == Run("a", "hi") == start("a", [Message("user", "hi")])
@@ -37,19 +37,19 @@ def test_a_run_begins_with_its_input():
     assert Run("a", Input((Message("user", "hi"),))) == run
 
 
-def test_a_run_prints_how_many_turns_it_has():
+def test_a_run_prints_how_many_turns_it_has() -> None:
     """Not all of them."""
     assert "turns=<1 turns>" in repr(folded(start("a", "hi"), replied(0, "hello")))
 
 
-def test_a_limit_below_zero_is_a_mistake():
+def test_a_limit_below_zero_is_a_mistake() -> None:
     """None is no limit, 0 is a limit."""
     assert [start("a", "", max_turns=limit).max_turns for limit in (None, 0, 3)] == [None, 0, 3]
     with pytest.raises(ValueError, match=r"^max_turns=-1 is neither a count of turns nor None$"):
         start("a", "", max_turns=-1)
 
 
-def test_a_conversation_has_one_place_to_be_kept():
+def test_a_conversation_has_one_place_to_be_kept() -> None:
     """The server's response or its conversation, not both."""
     assert start("a", "", previous_response_id="r").previous_response_id == "r"
     assert start("a", "", conversation_id="c").conversation_id == "c"
@@ -157,13 +157,13 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("state", "answer", "text"), ANSWERS)
-def test_what_answers_a_call(state, answer, text):
+def test_what_answers_a_call(state, answer, text) -> None:
     """The answer, and what the model reads of it: the tool's feedback or the explanation of the error."""
     assert state.answer == answer
     assert (None if state.output is None else state.output.text) == text
 
 
-def test_the_last_check_counts():
+def test_the_last_check_counts() -> None:
     """A check that failed leaves no checkup, a later one replaces an earlier one."""
     passed, failed = Checked("0.0", Success(CHECKUP)), Checked("0.0", Failure(UnknownTool("t")))
     assert CallState(call("t"), "c").checkup is None
@@ -190,7 +190,7 @@ def test_the_last_check_counts():
         ),
     ],
 )
-def test_what_a_call_cost_beyond_the_runs_own_model_calls(state, usage):
+def test_what_a_call_cost_beyond_the_runs_own_model_calls(state, usage) -> None:
     """The nested run, and what a tool says that it asked of models itself."""
     assert state.usage == usage
 
@@ -205,12 +205,12 @@ def test_what_a_call_cost_beyond_the_runs_own_model_calls(state, usage):
         (Replied(0, Failure(Incomplete("cut", ModelResponse((), Usage(1, 7, 8))))), Usage(1, 7, 8)),
     ],
 )
-def test_what_a_turn_cost(event, usage):
+def test_what_a_turn_cost(event, usage) -> None:
     """A failed request is a request, and what arrived of it was paid for."""
     assert Turn("a", replied=event).usage == usage
 
 
-def test_usage_is_folded_from_events():
+def test_usage_is_folded_from_events() -> None:
     """Ten calls in one turn lose none of their costs: nothing is counted by the side."""
     calls = [call("t", f"c{index}") for index in range(10)]
     answers = [Returned(f"0.{index}", Success(Output("x", Usage(1, index, 1)))) for index in range(10)]
@@ -218,7 +218,7 @@ def test_usage_is_folded_from_events():
     assert run.usage == Usage(11, 45, 10)
 
 
-def test_repeated_and_missing_call_ids_get_one_of_their_own():
+def test_repeated_and_missing_call_ids_get_one_of_their_own() -> None:
     """Providers repeat ids and leave them out; on the wire each call has its own, the answer under the same one."""
     run = folded(
         start("a", [ToolCall("taken", "old")]),
@@ -232,13 +232,13 @@ def test_repeated_and_missing_call_ids_get_one_of_their_own():
     assert [(one.call_id, one.text) for one in run.turns[0].outputs] == list(zip(ids[:5], "01234", strict=True))
 
 
-def test_a_made_id_that_is_taken_is_made_longer():
+def test_a_made_id_that_is_taken_is_made_longer() -> None:
     """Whatever ids a provider thinks of, no two calls share one."""
     run = folded(start("a", [ToolCall("call_0_0", "old")]), replied(0, call("t", ""), call("t", "call_0_0")))
     assert [state.id for state in run.turns[0].calls] == ["call_0_0_", "call_0_1"]
 
 
-def test_outputs_stand_in_call_order():
+def test_outputs_stand_in_call_order() -> None:
     """Whatever the order in which the calls were answered."""
     run = folded(
         start("a", "hi"),
@@ -254,7 +254,7 @@ def test_outputs_stand_in_call_order():
     ]
 
 
-def test_after_a_handoff_the_other_calls_of_the_turn_read_as_not_run():
+def test_after_a_handoff_the_other_calls_of_the_turn_read_as_not_run() -> None:
     """Every call has an output, and none of them is open."""
     run = folded(
         start("a", "hi"),
@@ -267,21 +267,21 @@ def test_after_a_handoff_the_other_calls_of_the_turn_read_as_not_run():
     assert list(turn.outputs) == [ToolOutput("1", "to b"), ToolOutput("2", ALREADY_HANDED_OVER)]
 
 
-def test_a_refused_output_is_followed_by_the_reason():
+def test_a_refused_output_is_followed_by_the_reason() -> None:
     """The model reads why, as a user's message."""
     run = folded(start("a", "hi"), replied(0, "{}"), Refused(1, "no x"))
     told = "The final output is not of the expected type: no x. Answer again in that type."
     assert run.items[-1] == Message("user", told)
 
 
-def test_a_turn_without_an_answer_adds_nothing():
+def test_a_turn_without_an_answer_adds_nothing() -> None:
     """A failed model call leaves the conversation as it was."""
     run = folded(start("a", "hi"), Replied(0, Failure(ConnectionFailed("x"))))
     assert run.turns[0].response is None
     assert run.items == (Message("user", "hi"),)
 
 
-def test_a_dropped_run_is_forgotten():
+def test_a_dropped_run_is_forgotten() -> None:
     """A run holds names and data: it keeps no agent, and nothing keeps the run or the agent."""
     agent = Agent("a", tools=[given("t", "x")])
     run = run_sync(agent, "hi", client=scripted(call("t"), "done"))

@@ -44,28 +44,28 @@ REPLIES = [
 
 
 @pytest.mark.parametrize(("reply", "outcome"), REPLIES)
-def test_a_reply_in_its_shortest_form(reply, outcome):
+def test_a_reply_in_its_shortest_form(reply, outcome) -> None:
     """Text, a call, items, a response, an error, or a function of the request."""
     assert answer(scripted(reply)) == outcome
     assert answer(from_function(lambda request: reply(request) if callable(reply) else reply)) == outcome
 
 
 @pytest.mark.parametrize(("reply", "name"), [([{"role": "user"}], "dict"), ([None], "NoneType"), (["a"], "str")])
-def test_what_is_no_reply_is_a_mistake(reply, name):
+def test_what_is_no_reply_is_a_mistake(reply, name) -> None:
     """The message says what may be given."""
     with pytest.raises(TypeError) as caught:
         answer(scripted(reply))
     assert str(caught.value) == f"a reply cannot hold a {name}; give text, items, a response or an error"
 
 
-def test_a_script_remembers_what_it_was_asked():
+def test_a_script_remembers_what_it_was_asked() -> None:
     """Requests are values, so they can be looked at later."""
     client = scripted("hello")
     answer(client)
     assert client.requests == [REQUEST]
 
 
-def test_a_script_that_is_too_short_says_so():
+def test_a_script_that_is_too_short_says_so() -> None:
     """With the agent and the turn that asked for more."""
     client = scripted("hello")
     answer(client)
@@ -76,7 +76,7 @@ def test_a_script_that_is_too_short_says_so():
     )
 
 
-def test_a_script_that_is_too_long_says_so():
+def test_a_script_that_is_too_long_says_so() -> None:
     """If it is asked."""
     client = scripted("hello", "and more")
     answer(client)
@@ -87,7 +87,7 @@ def test_a_script_that_is_too_long_says_so():
     client.assert_complete()
 
 
-def test_a_script_that_was_asked_too_much_is_complete():
+def test_a_script_that_was_asked_too_much_is_complete() -> None:
     """The failed request told it already."""
     client = scripted()
     with pytest.raises(AssertionError):
@@ -95,7 +95,7 @@ def test_a_script_that_was_asked_too_much_is_complete():
     client.assert_complete()
 
 
-def test_a_function_is_a_model():
+def test_a_function_is_a_model() -> None:
     """Sync or async, from request to reply."""
     assert run_sync(Agent("a"), "hi", client=from_function(coroutine)).outcome == Success("hi")
 
@@ -103,7 +103,7 @@ def test_a_function_is_a_model():
 # --- virtual time --------------------------------------------------------------------------------------
 
 
-def test_time_jumps_to_the_next_timer():
+def test_time_jumps_to_the_next_timer() -> None:
     """Nothing waits; what is due later happens later."""
     order = []
 
@@ -118,7 +118,7 @@ def test_time_jumps_to_the_next_timer():
     assert order == [(0.001, 0.001), (60, 60.0), (3_600, 3_600.0)]
 
 
-def test_time_stands_still_while_there_is_work():
+def test_time_stands_still_while_there_is_work() -> None:
     """A loop that is busy is not waiting."""
 
     async def main():
@@ -129,7 +129,7 @@ def test_time_stands_still_while_there_is_work():
     assert run_virtual(main()) == 0.0
 
 
-def test_nothing_to_wait_for_is_an_error_and_no_hang():
+def test_nothing_to_wait_for_is_an_error_and_no_hang() -> None:
     """In virtual time a deadlock can be seen."""
 
     async def main():
@@ -139,7 +139,7 @@ def test_nothing_to_wait_for_is_an_error_and_no_hang():
         run_virtual(main())
 
 
-def test_exceptions_come_through():
+def test_exceptions_come_through() -> None:
     """As from `asyncio.run`."""
 
     async def main():
@@ -149,7 +149,7 @@ def test_exceptions_come_through():
         run_virtual(main())
 
 
-def test_the_clock_can_be_read():
+def test_the_clock_can_be_read() -> None:
     """`now` is in seconds, from 0."""
     loop = VirtualLoop()
     try:
@@ -162,7 +162,7 @@ def test_the_clock_can_be_read():
 # --- no network ----------------------------------------------------------------------------------------
 
 
-def test_inside_the_block_every_connection_is_refused():
+def test_inside_the_block_every_connection_is_refused() -> None:
     """By name of the address, for streams and datagrams."""
     with no_network(), socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
         for tried in (stream.connect, stream.connect_ex):
@@ -174,7 +174,7 @@ def test_inside_the_block_every_connection_is_refused():
 
 
 @pytest.mark.parametrize("address", [("192.0.2.1", 80), "name", ()])
-def test_loopback_may_be_let_through(address):
+def test_loopback_may_be_let_through(address) -> None:
     """Other addresses are refused as before."""
     with socket.create_server(("127.0.0.1", 0)) as server, no_network(loopback=True):
         with socket.create_connection(server.getsockname()) as connection:
@@ -183,7 +183,7 @@ def test_loopback_may_be_let_through(address):
             other.connect(address)
 
 
-def test_sockets_of_this_machine_are_no_network(tmp_path):
+def test_sockets_of_this_machine_are_no_network(tmp_path) -> None:
     """Files that are sockets stay usable."""
     with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client, no_network():
         server.bind(str(tmp_path / "s"))
@@ -191,7 +191,7 @@ def test_sockets_of_this_machine_are_no_network(tmp_path):
         client.connect(str(tmp_path / "s"))
 
 
-def test_after_the_block_all_is_as_before():
+def test_after_the_block_all_is_as_before() -> None:
     """Also if the block raised."""
     with pytest.raises(ValueError, match="no"), no_network():
         raise ValueError("no")

@@ -31,12 +31,12 @@ async def source(context):
     return ()
 
 
-def test_a_call_is_resolved_by_kind_namespace_and_name():
+def test_a_call_is_resolved_by_kind_namespace_and_name() -> None:
     """The id plays no part."""
     assert identity(ToolCall("c", "n", kind="k", namespace="s")) == ("k", "s", "n")
 
 
-def test_the_speaker_changes_with_a_handoff():
+def test_the_speaker_changes_with_a_handoff() -> None:
     """The root speaks first, then the last turn's agent, then whom it handed over to."""
     run = start("a", "hi")
     assert speaker(run) == "a"
@@ -56,7 +56,7 @@ def test_the_speaker_changes_with_a_handoff():
         ({"needs_approval": lambda context, values: False}, False, True),
     ],
 )
-def test_what_the_core_knows_of_a_tool(options, serial, gate):
+def test_what_the_core_knows_of_a_tool(options, serial, gate) -> None:
     """A predicate is a gate, whatever it will say."""
     tool = made("t", **options)
     assert listing(tool) == Listing(tool.told, serial, gate)
@@ -73,12 +73,12 @@ def test_what_the_core_knows_of_a_tool(options, serial, gate):
         ({"handoffs": [made("t", is_enabled=lambda context: True)]}, True),
     ],
 )
-def test_a_turn_is_prepared_only_where_something_is_a_function(options, dynamic):
+def test_a_turn_is_prepared_only_where_something_is_a_function(options, dynamic) -> None:
     """Instructions, a predicate or a source."""
     assert is_dynamic(Agent("a", **options)) is dynamic
 
 
-def test_the_tools_of_a_turn_are_those_it_was_opened_with():
+def test_the_tools_of_a_turn_are_those_it_was_opened_with() -> None:
     """Without a `Prepared`, the agent's own that are enabled; handoffs are known as such."""
     on, off, over = made("on"), made("off", is_enabled=False), made("over")
     agent = Agent("a", tools=[on, off], handoffs=[over, made("out", is_enabled=False)])
@@ -95,7 +95,7 @@ def test_the_tools_of_a_turn_are_those_it_was_opened_with():
     }
 
 
-def test_the_model_is_told_what_the_agent_says():
+def test_the_model_is_told_what_the_agent_says() -> None:
     """Instructions, enabled tools, settings, model and the schema of the output."""
     tool = made("t")
     agent = Agent("a", "Help.", model="m", tools=[tool], settings=ModelSettings(top_p=0.5), output_type=int)
@@ -104,14 +104,14 @@ def test_the_model_is_told_what_the_agent_says():
     assert (asked.agent, asked.turn, asked.items) == ("a", 0, (Message("user", "hi"),))
 
 
-def test_a_lenient_output_schema_says_so():
+def test_a_lenient_output_schema_says_so() -> None:
     """The whole format is sent where the schema is not strict."""
     lenient = schema({"type": "object", "properties": {}}, strict=False, name="n")
     asked = request(Agent("a", output_type=lenient), start("a", "hi"))
     assert asked.sent.output_schema == (f'{{"type":"json_schema","name":"n","schema":{lenient.text},"strict":false}}')
 
 
-def test_an_opened_turn_is_the_one_that_is_asked_for():
+def test_an_opened_turn_is_the_one_that_is_asked_for() -> None:
     """With the instructions and tools that were recorded, and nothing of its own in the conversation."""
     agent = Agent("a", lambda context: "now")
     run = folded(start("a", "hi"), Prepared(0, "then", (listed("x"),)))
@@ -119,7 +119,7 @@ def test_an_opened_turn_is_the_one_that_is_asked_for():
     assert (asked.turn, asked.sent.instructions, asked.sent.tools) == (0, "then", (listed("x").definition,))
 
 
-def test_a_turn_that_could_not_be_opened_is_not_asked_for():
+def test_a_turn_that_could_not_be_opened_is_not_asked_for() -> None:
     """After the run was reopened, the next turn is."""
     agent = Agent("a", lambda context: "now")
     failure = FunctionRaised("instructions", "OSError")
@@ -148,21 +148,21 @@ USED = (replied(0, call("t")), Returned("0.0", Success(Output("x"))))
         (None, True, USED, None),
     ],
 )
-def test_a_forced_tool_choice_holds_until_the_agent_has_used_a_tool(choice, reset, events, expected):
+def test_a_forced_tool_choice_holds_until_the_agent_has_used_a_tool(choice, reset, events, expected) -> None:
     """Unless `reset_tool_choice` is off; what forces nothing is never reset."""
     agent = Agent("a", tools=[made("t")], settings=ModelSettings(tool_choice=choice), reset_tool_choice=reset)
     run = folded(start("a", "hi"), *events)
     assert request(agent, run).settings == ModelSettings(tool_choice=expected)
 
 
-def test_another_agents_tool_use_resets_nothing():
+def test_another_agents_tool_use_resets_nothing() -> None:
     """Use is counted per agent."""
     agent = Agent("b", settings=ModelSettings(tool_choice="required"))
     run = folded(start("a", "hi"), replied(0, call("to_b")), Returned("0.0", Success(Handoff("b"))))
     assert request(agent, run).settings.tool_choice == "required"
 
 
-def test_a_server_that_holds_the_conversation_is_sent_its_tail():
+def test_a_server_that_holds_the_conversation_is_sent_its_tail() -> None:
     """First the input, later only the outputs since its last reply; a failed call changes nothing."""
     agent = Agent("a", tools=[made("t")])
     run = start("a", "hi", previous_response_id="r0")
@@ -177,7 +177,7 @@ def test_a_server_that_holds_the_conversation_is_sent_its_tail():
     assert (again.turn, again.items, again.previous_response_id) == (2, (ToolOutput("c", "x"),), "r1")
 
 
-def test_a_conversation_keeps_its_id():
+def test_a_conversation_keeps_its_id() -> None:
     """The tail is sent under the same id each time."""
     run = folded(start("a", "hi", conversation_id="v"), replied(0, "{}"), Refused(1, "no"))
     asked = request(Agent("a"), run)
@@ -199,12 +199,12 @@ def test_a_conversation_keeps_its_id():
         ((Message("assistant", "wait"), call("t")), None),
     ],
 )
-def test_the_answer_that_ends_a_run(items, text):
+def test_the_answer_that_ends_a_run(items, text) -> None:
     """The last message of an answer that calls no tool; a hosted step without words is not the end."""
     assert final_text(folded(start("a", ""), replied(0, *items)).turns[0]) == text
 
 
-def test_no_answer_is_no_final_text():
+def test_no_answer_is_no_final_text() -> None:
     """A failed model call ends nothing by words."""
     assert final_text(Turn("a", replied=Replied(0, Failure(ServerFailed("x"))))) is None
 
@@ -232,13 +232,13 @@ FAILED = Failure(ToolRaised("OSError"))
         (StopAt("t"), [("t", "", FAILED)], None),
     ],
 )
-def test_an_output_that_ends_a_run(behavior, answers, text):
+def test_an_output_that_ends_a_run(behavior, answers, text) -> None:
     """The first successful one in call order that the behaviour names; a failure is feedback, not an answer."""
     agent = Agent("a", tools=[given("t", "")], tool_use_behavior=behavior)
     assert stopping_output(agent, turn(*answers)) == text
 
 
-def test_only_function_calls_stop_a_run():
+def test_only_function_calls_stop_a_run() -> None:
     """A shell's or a computer's output is for the model."""
     run = folded(
         start("a", ""),

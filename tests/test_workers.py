@@ -22,7 +22,7 @@ def fail(error):
     raise error
 
 
-def test_what_was_returned_or_raised_is_a_value():
+def test_what_was_returned_or_raised_is_a_value() -> None:
     """Any class of exception: StopIteration would never reach a future."""
     stop, leave, plain = StopIteration(1), SystemExit(3), ValueError("no")
 
@@ -37,7 +37,7 @@ def test_what_was_returned_or_raised_is_a_value():
     assert asyncio.run(main()) == [Success(42), Failure(plain), Failure(stop), Failure(leave)]
 
 
-def test_work_is_done_beside_the_loop_and_side_by_side():
+def test_work_is_done_beside_the_loop_and_side_by_side() -> None:
     """All must be there at once for any of them to go on."""
     everyone = threading.Barrier(8, timeout=30)
 
@@ -48,7 +48,7 @@ def test_work_is_done_beside_the_loop_and_side_by_side():
     assert sorted(outcome.unwrap() for outcome in outcomes) == list(range(8))
 
 
-def test_context_variables_reach_the_thread():
+def test_context_variables_reach_the_thread() -> None:
     """And what it sets stays there."""
 
     def work():
@@ -63,7 +63,7 @@ def test_context_variables_reach_the_thread():
     assert asyncio.run(main()) == (Success("inside"), "inside")
 
 
-def test_workers_are_used_again():
+def test_workers_are_used_again() -> None:
     """A second piece of work after the first needs no second thread."""
 
     async def main():
@@ -102,7 +102,7 @@ def settle():
         time.sleep(0.01)
 
 
-def test_an_abandoned_worker_counts_no_more():
+def test_an_abandoned_worker_counts_no_more() -> None:
     """As many as there may be hang, twice; still there is room for work, and late results change nothing."""
     entered, release = threading.Semaphore(0), threading.Event()
 
@@ -118,7 +118,7 @@ def test_an_abandoned_worker_counts_no_more():
     release.set()
 
 
-def test_work_that_waits_for_a_worker_is_done_when_one_is_abandoned():
+def test_work_that_waits_for_a_worker_is_done_when_one_is_abandoned() -> None:
     """Nobody waits behind work that hangs and that nobody waits for."""
     entered, release = threading.Semaphore(0), threading.Event()
 
@@ -145,7 +145,7 @@ def test_work_that_waits_for_a_worker_is_done_when_one_is_abandoned():
     settle()
 
 
-def test_a_worker_that_was_done_when_its_caller_went_away_is_counted_once():
+def test_a_worker_that_was_done_when_its_caller_went_away_is_counted_once() -> None:
     """Its result is on the way, and the wait is cancelled before it arrives."""
     settle()
 
@@ -162,7 +162,7 @@ def test_a_worker_that_was_done_when_its_caller_went_away_is_counted_once():
         assert workers._pool.working == 0
 
 
-def test_a_late_result_of_a_loop_that_is_closed_is_dropped():
+def test_a_late_result_of_a_loop_that_is_closed_is_dropped() -> None:
     """The worker ends in peace."""
     entered, release, ended = threading.Semaphore(0), threading.Event(), threading.Event()
 
@@ -187,7 +187,7 @@ def test_a_late_result_of_a_loop_that_is_closed_is_dropped():
     assert ended.wait(30)
 
 
-def test_nothing_of_the_work_is_kept():
+def test_nothing_of_the_work_is_kept() -> None:
     """A worker that waits for work holds nothing of the last one."""
 
     class Thing:
@@ -221,7 +221,7 @@ asyncio.run(main())
 """
 
 
-def test_work_that_never_ends_does_not_keep_the_process():
+def test_work_that_never_ends_does_not_keep_the_process() -> None:
     """The interpreter exits without it."""
     done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)

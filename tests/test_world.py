@@ -18,7 +18,7 @@ def context_of(world, turn=0, path=()):
     return world.context_of("a", turn, path, start("a", "hi"))
 
 
-def test_functions_are_given_the_callers_context():
+def test_functions_are_given_the_callers_context() -> None:
     """The caller's own object, the run so far and its structured input."""
     seen = Run("b", "go", tool_input='{"q":1}')
     world = World({}, scripted(), {"user": 1})
@@ -33,7 +33,7 @@ def test_functions_are_given_the_callers_context():
     assert context.seen is seen
 
 
-def test_deltas_go_to_whoever_watches():
+def test_deltas_go_to_whoever_watches() -> None:
     """With the path and turn of their model call; without a watcher they are dropped."""
     watched = []
     World({}, scripted(), watch=lambda *args: watched.append(args)).tell(("0.1",), 2, TextDelta("x"))
@@ -41,7 +41,7 @@ def test_deltas_go_to_whoever_watches():
     assert watched == [(("0.1",), 2, TextDelta("x"))]
 
 
-def test_a_source_is_asked_at_most_once_a_turn():
+def test_a_source_is_asked_at_most_once_a_turn() -> None:
     """Nested runs have turns of their own; only the last turn is remembered."""
     asked = []
 
@@ -60,7 +60,7 @@ def test_a_source_is_asked_at_most_once_a_turn():
     assert asked == [((), 0), (("0.0",), 0), ((), 1)]
 
 
-def test_the_agents_own_tools_come_first():
+def test_the_agents_own_tools_come_first() -> None:
     """Then the sources' in their order; a name that is taken is not given again."""
     own, first, second = given("t", "own"), given("u", "first"), given("u", "second")
 
@@ -85,13 +85,13 @@ async def yes(context):
     ("rule", "there"),
     [(True, True), (False, False), (lambda context: True, True), (lambda context: None, False), (yes, True)],
 )
-def test_whether_a_tool_is_there(rule, there):
+def test_whether_a_tool_is_there(rule, there) -> None:
     """A bool or a predicate, sync or async."""
     world = World({}, scripted())
     assert asyncio.run(enabled(made("t", is_enabled=rule), context_of(world))) is there
 
 
-def test_what_an_agents_function_raised_is_a_value(caplog):
+def test_what_an_agents_function_raised_is_a_value(caplog) -> None:
     """Its traceback goes to the log."""
     with caplog.at_level(logging.WARNING, "fnagents.agents"):
         assert function_raised("instructions", KeyError("k")) == FunctionRaised("instructions", "KeyError", "'k'")
