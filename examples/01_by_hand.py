@@ -9,7 +9,7 @@ import fnagents as fn
 from fnagents.wire.responses import read_response, write_request
 
 KEY = os.environ.get("OPENAI_API_KEY")
-RECORDED = [
+RECORDED: list[fn.Item] = [
     fn.ToolCall("call_1", "add", '{"a": 2, "b": 40}'),
     fn.Message("assistant", "2 and 40 make 42."),
 ]
@@ -42,7 +42,8 @@ def answer(effect: fn.Effect) -> fn.Event:
             return fn.Returned(place, fn.Success(fn.Output(str(add(**arguments.values)))))
         case fn.Finish(turn=turn, outcome=outcome):
             return fn.Finished(turn, outcome)
-    raise AssertionError(f"this agent needs no {effect}")
+        case _:
+            raise AssertionError(f"this agent needs no {effect}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from fnagents import Agent, Failure, ModelClient, Success, ToolCall, responses_client, resume, run_sync, tool
+from fnagents import Agent, Failure, ModelClient, ToolCall, responses_client, resume, run_sync, tool
 
 from fnagents import approve, dump_run, interruptions, load_run, reject  # isort: skip
 from fnagents.testing import scripted
@@ -36,11 +36,11 @@ if __name__ == "__main__":
     file = Path(tempfile.mkdtemp()) / "run.json"
     file.write_text(dump_run(paused), encoding="utf-8")  # ... the process may end here
 
-    match load_run(file.read_text(encoding="utf-8")):
-        case Success(run):
-            assert run == paused
-        case Failure(error):
-            raise SystemExit(error.problem)
+    loaded = load_run(file.read_text(encoding="utf-8"))
+    if isinstance(loaded, Failure):
+        raise SystemExit(loaded.failure().problem)
+    run = loaded.unwrap()
+    assert run == paused
     for ask in interruptions(run):
         print(f"approve {ask.tool} {ask.arguments}? yes, as it is bob")
         run = approve(run, ask) if "bob" in ask.arguments else reject(run, ask, "Only bob is known.")

@@ -26,14 +26,14 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from uuid import UUID
 
 from attrs import evolve, has
 from attrs import fields as attrs_fields
 
 from fnagents.errors import ToolError, ToolRaised, UnrenderableOutput
-from fnagents.items import File, Image, Text
+from fnagents.items import File, Image, Part, Text
 from fnagents.jsontext import DEEPEST, Json, canonical
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.schemas.formats import write_duration
@@ -42,6 +42,7 @@ from fnagents.tools import Answer, Delegate, Handoff, Output
 __all__ = ["plain", "raised", "render"]
 
 Rendered: TypeAlias = Outcome[Answer, ToolError]
+Elements: TypeAlias = "list[object] | tuple[object, ...] | AbstractSet[object]"
 
 
 class _FormlessError(TypeError):
@@ -70,17 +71,16 @@ def render(value: object) -> Rendered:
     if isinstance(value, Handoff | Delegate):
         return Success(value)
     if isinstance(value, Success):
-        return render(value.unwrap())
+        return render(cast("Success[object]", value).unwrap())
     if isinstance(value, Failure):
-        return _failed(value.failure())
-    if isinstance(value, Text | Image | File):
-        return Success(Output((value,)))
-    if isinstance(value, list | tuple) and value and all(isinstance(part, Text | Image | File) for part in value):
-        return Success(Output(tuple(value)))
+        return _failed(cast("Failure[object]", value).failure())
+    parts = tuple(cast("Elements", value)) if isinstance(value, list | tuple) else (value,)
+    if parts and all(isinstance(part, Text | Image | File) for part in parts):
+        return Success(Output(cast("tuple[Part, ...]", parts)))
     return _as_json(value)
 
 
-def _failed(error: Any) -> Rendered:
+def _failed(error: object) -> Rendered:
     if isinstance(error, ToolError):
         return Failure(error)
     if isinstance(error, BaseException):
@@ -131,23 +131,24 @@ def _number(value: float) -> Json:
 
 def _structure(value: Any, depth: int) -> Json:
     if isinstance(value, Mapping):
-        return _members(value, depth)
-    if has(type(value)):
-        return {one.name: plain(getattr(value, one.name), depth) for one in attrs_fields(type(value))}
+        return _members(cast("Mapping[object, object]", value), depth)
+    kind = cast("type[Any]", type(value))
+    if has(kind):
+        return {one.name: plain(getattr(value, one.name), depth) for one in attrs_fields(kind)}
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: plain(getattr(value, one.name), depth) for one in dataclass_fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: plain(element, depth) for name, element in zip(value._fields, value, strict=True)}
+    if isinstance(value, tuple) and (names := getattr(cast("object", value), "_fields", None)) is not None:
+        return {name: plain(element, depth) for name, element in zip(names, cast("Elements", value), strict=True)}
     if isinstance(value, list | tuple):
-        return [plain(element, depth) for element in value]
+        return [plain(element, depth) for element in cast("Elements", value)]
     if isinstance(value, AbstractSet):
-        return sorted((plain(element, depth) for element in value), key=canonical)
+        return sorted((plain(element, depth) for element in cast("Elements", value)), key=canonical)
     if callable(dump := getattr(value, "model_dump", None)) and not isinstance(value, type):
         return plain(dump(mode="json"), depth)
     return _text(value)
 
 
-def _members(value: Mapping[Any, Any], depth: int) -> Json:
+def _members(value: Mapping[object, object], depth: int) -> Json:
     members: dict[str, Json] = {}
     for key, element in value.items():
         name = _key(key)

@@ -260,4 +260,6 @@ def located(error: Exception) -> tuple[str, str]:
 
 def _label(notes: Iterable[Any]) -> str:
     ours = (note for note in notes if isinstance(note, IterableValidationNote | AttributeValidationNote))
-    return next((f"[{note.index}]" if isinstance(note, IterableValidationNote) else f".{note.name}" for note in ours), "")
+    return next(
+        (f"[{note.index}]" if isinstance(note, IterableValidationNote) else f".{note.name}" for note in ours), ""
+    )

@@ -119,7 +119,7 @@ def test_a_run_is_loaded_as_it_was_at_any_moment(count: int) -> None:
     assert Success(run) == load_run(dump_run(run).encode())
 
 
-@pytest.mark.parametrize("event", history(), ids=lambda event: type(event).__name__)
+@pytest.mark.parametrize("event", [*history(), Prepared(1)], ids=lambda event: type(event).__name__)
 def test_an_event_is_loaded_as_it_was(event: Event) -> None:
     """An event's document stands alone."""
     assert Success(event) == load_event(dump_event(event))
