@@ -74,10 +74,15 @@ def render(value: object) -> Rendered:
         return render(cast("Success[object]", value).unwrap())
     if isinstance(value, Failure):
         return _failed(cast("Failure[object]", value).failure())
-    parts = tuple(cast("Elements", value)) if isinstance(value, list | tuple) else (value,)
-    if parts and all(isinstance(part, Text | Image | File) for part in parts):
-        return Success(Output(cast("tuple[Part, ...]", parts)))
-    return _as_json(value)
+    parts = _parts(value)
+    return Success(Output(parts)) if parts else _as_json(value)
+
+
+def _parts(value: Any) -> tuple[Part, ...]:
+    """The value as parts for a model; () if any of it is none."""
+    parts = cast("Elements", value) if isinstance(value, list | tuple) else (value,)
+    found = tuple(part for part in parts if isinstance(part, Text | Image | File))
+    return found if len(found) == len(parts) else ()
 
 
 def _failed(error: object) -> Rendered:
@@ -132,9 +137,8 @@ def _number(value: float) -> Json:
 def _structure(value: Any, depth: int) -> Json:
     if isinstance(value, Mapping):
         return _members(cast("Mapping[object, object]", value), depth)
-    kind = cast("type[Any]", type(value))
-    if has(kind):
-        return {one.name: plain(getattr(value, one.name), depth) for one in attrs_fields(kind)}
+    if has(value.__class__):
+        return {one.name: plain(getattr(value, one.name), depth) for one in attrs_fields(value.__class__)}
     if is_dataclass(value) and not isinstance(value, type):
         return {one.name: plain(getattr(value, one.name), depth) for one in dataclass_fields(value)}
     if isinstance(value, tuple) and (names := getattr(cast("object", value), "_fields", None)) is not None:
