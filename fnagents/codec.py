@@ -6,7 +6,7 @@ state cannot be loaded, and a forged approval fits only the arguments that were 
     {"format": "fnagents.run", "version": 1, "definitions": {digest: ...}, "start": {...}, "events": [...]}
     {"format": "fnagents.event", "version": 1, "definitions": {digest: ...}, "event": {...}}
 
-A journal (lines.py) is read as the run's document that it amounts to.
+A journal (lines.py) is read as the run's document that it amounts to.  A run's "seal" (sealing.py) is ignored here.
 run.schema.json beside this module describes the first.  The text always has a UTF-8 form (see pieces.py).
 """
 
@@ -207,6 +207,8 @@ def _data(text: str, kind: str) -> dict[str, Any]:
     if version > NEWEST:
         raise _UnreadableError(NewerVersion(version, NEWEST))
     data = migrated(data, version)
+    if kind == _RUN:
+        data.pop("seal", None)
     keys = _KEYS[kind]
     if odd := set(data).symmetric_difference(("format", "version", *keys)):
         one = min(odd)

@@ -7,7 +7,7 @@
 The first line is the run as it was when the file began, in the keys of a run's document.  An event is a line, and
 each definition that no earlier line has is a line before the first event that needs it.  `at` is in seconds since
 1970-01-01 UTC; times stand here only, never in an event.  A line ends with a newline and is whole or, at the end of
-the file, torn: a piece of a JSON object is never one itself.
+the file, torn: a piece of a JSON object is never one itself.  A line of a seal (sealing.py) is ignored here.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def assembled(text: str, kind: str, newest: int) -> dict[str, Any]:
             events.append(data["event"])
         elif data.keys() == {"digest", "definition"} and data["digest"].__class__ is str:
             definitions[data["digest"]] = data["definition"]
-        else:
+        elif data.keys() != {"seal"}:
             raise WrongError("expected an event or a definition", f"line {number}")
     return {**first, "format": kind}
 

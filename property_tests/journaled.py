@@ -70,7 +70,8 @@ class Waiting:
 
 
 def _wait() -> None:
-    print("waiting", flush=True)
+    sys.stdout.write("waiting\n")
+    sys.stdout.flush()
     time.sleep(600)
 
 

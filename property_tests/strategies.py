@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 from hypothesis import strategies as st
+from worlds import worlds  # noqa: F401  # for whoever looks for strategies here
 
 from fnagents import (
     Agent,

@@ -315,6 +315,8 @@ def _misfits_of_calls(run: Run, turn: Any, turns: int) -> list[Event]:
             wrong += [evolve(event, path=(place,)) for event in misfits(state.child) if not event.path]
         if state.child is None:
             wrong += [Replied(0, None, path=(place,))]
+        else:  # a nested run is reopened by nobody: its failure is its parent's to answer
+            wrong += [Reopened(len(state.child.turns), 9, (place,))]
     return wrong
 
 

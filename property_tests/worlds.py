@@ -696,7 +696,9 @@ class Watch:
             other = known.get(identity(turn.calls[index].call))
             earlier = index < _order(effect.place)[1]
             if mine is not None and mine.handoff:
-                assert other is not None and other.handoff and not earlier, f"order: {key(effect)} overtakes {index}"
+                assert other is not None, f"order: {key(effect)} overtakes {index}"
+                assert other.handoff, f"order: {key(effect)} overtakes {index}"
+                assert not earlier, f"order: {key(effect)} overtakes {index}"
             elif earlier and mine is not None and mine.listing.serial and other is not None and not other.handoff:
                 assert not other.listing.serial, f"order: {key(effect)} overtakes {index}"
 

@@ -87,10 +87,13 @@ def document_schema() -> dict[str, Any]:
         "start": {"$ref": "#/$defs/Start"},
         "events": {"type": "array", "items": of_type(Event)},
     }
+    digest = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+    seal = {"version": {"const": 1}, "digests": {"type": "array", "items": digest}, "chain": digest}
+    sealed = {**document, "seal": closed({**seal, "hmac": digest}, list(seal))}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A run of fnagents, version 1",
-        **closed(document, list(document)),
+        **closed(sealed, list(document)),
         "$defs": {**named, **classes},
     }
 

@@ -437,7 +437,7 @@ def test_another_file_is_refused(what: str) -> None:
     assert reason in error.problem
 
 
-@pytest.mark.parametrize("depth", [400, 2_000])
+@pytest.mark.parametrize("depth", [450, 600, 750, 2_000])
 def test_pieces_nested_without_end_are_refused(depth: int) -> None:
     """Putting pieces together is bounded by the interpreter, too (by a limit of its own since 3.12)."""
     deep = '{"a":' * depth + '"Joined"' + "}" * depth
