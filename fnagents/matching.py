@@ -164,16 +164,28 @@ def _began_alike(run: Run, other: Run) -> bool:
 
 
 def leads_to(run: Run, effect: Effect) -> bool:
-    """Whether a run has all that the effect was planned from, by a look at its call or at the last turn.
+    """Whether a run has all that the effect was planned from, by a look at the last turn there.
 
-    Siblings of a call may be further by now; where the effect is of a turn, all of its calls are answered.
+    Calls of the turn may be further by now.  A look at the effect's own call is not enough: a handoff comes once its
+    siblings are answered, and nothing fits after it.
     """
     here, seen = nested(run, effect.path), effect.seen
-    if here is None or not _began_alike(here, seen):
+    if here is None or not _began_alike(here, seen) or (len(here.turns), here.ends) != (len(seen.turns), seen.ends):
         return False
     if isinstance(effect, Check | Ask | CallTool | Extract):
-        return _call(here, effect.place) == _call(seen, effect.place)
-    return (here.turns[-1:], here.ends) == (seen.turns[-1:], seen.ends)
+        return all(_has(mine, theirs) for mine, theirs in zip(here.turns[-1].calls, seen.turns[-1].calls))
+    return here.turns[-1:] == seen.turns[-1:]
+
+
+def _has(mine: CallState, theirs: CallState) -> bool:
+    """Whether this state of a call has the events of that one; those of a nested run are its own effects' matter."""
+    if mine.gate[: len(theirs.gate)] != theirs.gate:
+        return False
+    # Tuples look for one and the same first, which an event most often is.
+    return all(
+        event is None or (event,) == (known,)
+        for event, known in ((theirs.returned, mine.returned), (theirs.extracted, mine.extracted))
+    )
 
 
 def nested(run: Run, path: tuple[str, ...]) -> Run | None:

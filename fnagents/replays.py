@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from fnagents.agent import Agent, Agents
 from fnagents.agent import agents as reached
+from fnagents.errors import FunctionRaised
 from fnagents.folding import events, step
 from fnagents.models import Sent, ToolDefinition
 from fnagents.outcome import Failure, Outcome, Success
@@ -143,7 +144,7 @@ def _where(one: Effect | Event) -> str:
 
 
 def _spot(one: Effect | Event) -> _Spot:
-    word = _word(one)
+    word = "refused" if isinstance(one, Refused) else _word(one)
     return (one.path, _where(one) if word in _OF_CALL else f"{word}-{_where(one)}")
 
 
@@ -154,7 +155,7 @@ def _when(one: Effect | Event) -> tuple[int, int]:
 
 def _answer(waiting: _Waiting, effect: Effect) -> tuple[int, Event] | None:
     """The recorded event that answers the effect, with its index."""
-    queue = waiting.get(_spot(effect))
+    queue = _of_finish(waiting, effect) if isinstance(effect, Finish) else waiting.get(_spot(effect))
     if queue is None:
         return None
     index, event = queue[0]
@@ -162,6 +163,20 @@ def _answer(waiting: _Waiting, effect: Effect) -> tuple[int, Event] | None:
         # Only an approved call is checked again: this one needed a check, and needs none today.
         return None
     return (index, event) if isinstance(event, _ANSWERS[type(effect)][1]) else None
+
+
+def _of_finish(waiting: _Waiting, effect: Finish) -> deque[tuple[int, Event]] | None:
+    """What ended the run at this turn, or the refusal of its output: events do not say which of them came first.
+
+    An output that a guardrail raised on is judged again once the run is reopened; no other failure stands before a
+    refusal of the output that was planned then.
+    """
+    ended, refused = waiting.get(_spot(effect)), waiting.get((effect.path, f"refused-{effect.turn}"))
+    if ended is None or refused is None:
+        return ended or refused
+    end = ended[0][1]
+    raised = isinstance(end, Finished) and isinstance(end.outcome, Failure) and type(end.outcome.failure())
+    return ended if isinstance(effect.outcome, Failure) or raised is FunctionRaised else refused
 
 
 def _folded(run: Run, waiting: _Waiting, spot: _Spot) -> Run:

@@ -58,10 +58,15 @@ class World:
         for source in agent.tools:
             if not is_tool(source):
                 found.extend(await source(context))
-        distinct = {(tool.kind, tool.namespace, tool.name): tool for tool in reversed(found)}
+        taken = {_identity(handoff) for handoff in agent.handoffs}
+        distinct = {name: tool for tool in reversed(found) if (name := _identity(tool)) not in taken}
         tools = tuple(reversed(distinct.values()))
         self.listed[context.path] = (context.turn, tools)
         return tools
+
+
+def _identity(tool: Tool[..., Any, Any]) -> tuple[str, str, str]:
+    return (tool.kind, tool.namespace, tool.name)
 
 
 async def enabled(tool: Tool[..., Any, Any], context: AgentContext[Any]) -> bool:

@@ -17,12 +17,16 @@ from fnagents import (
     Agent,
     Delegate,
     Failure,
+    Handoff,
+    InputGuardrail,
+    Output,
     Perform,
     Prepared,
     Run,
     Sent,
     Success,
     ToolCall,
+    Trip,
     UnexpectedEventError,
     agents,
     approve,
@@ -335,6 +339,36 @@ def test_a_rejection_and_a_reopening_beside_an_open_journal_are_caught_up(tmp_pa
         assert ended.outcome == Success("done")
         assert record.run == ended
         assert record.run.max_turns == 5
+
+
+def test_a_rejection_is_caught_up_before_a_handoff_that_waited_for_it(tmp_path: Path) -> None:
+    """Nothing fits into a turn that was handed over, so what its other calls were told has to be there first."""
+    there = given("transfer", Handoff("expert", ""))
+    both = agents(Agent("clerk", "Help.", tools=[given("pay", "paid", needs_approval=True)], handoffs=[there]), EXPERT)
+    with opened(tmp_path / "run.jsonl", BEGUN) as record:
+        perform = recorded(performer(both, scripted([call("pay"), call("transfer")], "done")), record)
+        paused = asyncio.run(drive(both, BEGUN, perform))
+        ended = asyncio.run(drive(both, reject(paused, interruptions(paused)[0]), perform))
+
+        assert [turn.agent for turn in ended.turns] == ["clerk", "expert"]
+        assert record.run == ended
+
+
+def test_a_reopening_is_caught_up_before_the_calls_that_it_sets_free(tmp_path: Path) -> None:
+    """A tripped guardrail keeps the reply and runs none of its calls; the reopened run does."""
+
+    async def late(context: Any, items: Any) -> Trip:
+        await asyncio.sleep(0.01)
+        return Trip("no")
+
+    guarded = agents(Agent("clerk", "Help.", tools=[given("add", "3")], input_guardrails=[InputGuardrail(late)]))
+    with opened(tmp_path / "run.jsonl", BEGUN) as record:
+        perform = recorded(performer(guarded, scripted(call("add"), "done")), record)
+        failed = asyncio.run(drive(guarded, BEGUN, perform))
+        ended = asyncio.run(drive(guarded, reopen(failed), perform))
+
+        assert ended.turns[0].calls[0].answer == Success(Output("3"))
+        assert record.run == ended
 
 
 def test_catching_up_may_be_asked_for(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from fnagents import (
     Failure,
     Finished,
     FunctionRaised,
+    GuardrailTripped,
     Handoff,
     InvalidOutput,
     Listing,
@@ -135,6 +136,23 @@ RUNS = {
         Finished(2, Failure(FunctionRaised("instructions", "KeyError"))),
     ),
     "refused and mended": lived(says(END), Refused(1, "no number"), says(END), Finished(2, Success("Done."))),
+    "refused after a failure at the same turn": lived(
+        lambda run: evolve(says(END)(run), verdicts=(Verdict("g", tripped=True),)),
+        Finished(1, Failure(GuardrailTripped("g", place="input"))),
+        Reopened(1, None),
+        Refused(1, "no number"),
+        says(END),
+    ),
+    "refused after a guardrail raised": lived(
+        says(END),
+        Finished(1, Failure(FunctionRaised("output guardrail g", "KeyError"))),
+        Reopened(1, None),
+        Refused(1, "no number"),
+        says(END),
+    ),
+    "refused once too often": lived(
+        says(END), Refused(1, "no"), says(END), Refused(2, "no"), Finished(2, Failure(InvalidOutput("no")))
+    ),
     "refused at last": lived(says(END), Finished(1, Failure(InvalidOutput("no number")))),
     "failed": lived(lambda run: Replied(0, Failure(ServerFailed("down")), told(run))),
     "reopened": lived(

@@ -97,3 +97,14 @@ def test_what_an_agents_function_raised_is_a_value(caplog) -> None:
         assert function_raised("instructions", KeyError("k")) == FunctionRaised("instructions", "KeyError", "'k'")
     (record,) = caplog.records
     assert record.getMessage() == "a function of an agent raised"
+
+
+def test_a_source_cannot_take_the_name_of_a_handoff() -> None:
+    """The handoff is planned as one, so it must be the handoff that is called."""
+
+    async def source(context):
+        return (made("leave", lambda context, text: "stayed"), made("t"))
+
+    agent = Agent("a", tools=[source], handoffs=[made("leave")])
+    world = World(agents(agent), scripted())
+    assert [tool.name for tool in asyncio.run(world.tools_of(agent, context_of(world)))] == ["t"]

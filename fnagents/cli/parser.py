@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 __all__ = ["UsageError", "parsed"]
 
@@ -62,11 +62,7 @@ def _run(parser: ArgumentParser) -> None:
     )
 
 
-def _turns(text: str) -> Any:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
-
-
-_turns.__name__ = "count of turns"
+def _turns(text: str) -> int:
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is no count of turns")
+    return int(text)

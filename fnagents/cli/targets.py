@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from fnagents.agent import Agent, Agents, agents
 from fnagents.cli.reports import Unusable
@@ -39,8 +39,8 @@ def agents_at(target: str) -> Outcome[Agents, Unusable]:
 def _are_agents(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return isinstance(value, Agent)
-    named: Mapping[Any, Any] = value
-    return bool(named) and all(isinstance(one, Agent) for one in named.values())
+    given = list(cast("Mapping[Any, Any]", value).values())
+    return bool(given) and all(isinstance(one, Agent) for one in given)
 
 
 def tool_at(target: str) -> Outcome[Tool[..., Any, Any], Unusable]:
@@ -60,7 +60,7 @@ def client_at(target: str) -> Outcome[ModelClient, Unusable]:
     client: Any = found.unwrap()
     if not callable(client) or not _takes(client, 2):
         return _unfit(target, client, "not a model client: a function of a request and `emit`")
-    return Success(client)
+    return Success(cast("ModelClient", client))
 
 
 def context_at(target: str) -> Outcome[Any, Unusable]:
@@ -113,20 +113,9 @@ def _module(name: str) -> Outcome[Any, Unusable]:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return _given(f"importing {line(name)}", lambda: _imported(name))
-    except _MissingError:
-        hint = f"; give {line(name.removesuffix('.py'))}, without .py" if name.endswith(".py") else ""
-        return Failure(Unusable(f"there is no module {line(name)}, here or installed{hint}"))
-
-
-class _MissingError(BaseException):
-    """The module is not there: other than an import that fails inside of it, and not for `_given` to catch."""
-
-
-def _imported(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise _MissingError from None
-        raise
+        return Success(import_module(name))
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # as above
+        if not isinstance(error, ModuleNotFoundError) or not f"{name}.".startswith(f"{error.name}."):
+            return Failure(Unusable(f"importing {line(name)} failed: {fault(error)}"))
+    hint = f"; give {line(name.removesuffix('.py'))}, without .py" if name.endswith(".py") else ""
+    return Failure(Unusable(f"there is no module {line(name)}, here or installed{hint}"))

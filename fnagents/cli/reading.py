@@ -1,0 +1,132 @@
+"""The commands that read: `show`, `replay`, `verify`, `seal`, `schema`.  None of them calls a model or a tool."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator
+
+import attrs
+
+from fnagents.cli.data import conversation, summary
+from fnagents.cli.files import key_in, loaded, read, written
+from fnagents.cli.reports import FAILED, OK, Report, unusable
+from fnagents.cli.targets import agents_at, tool_at
+from fnagents.cli.telling import asked, costs, indented, state_of, story
+from fnagents.cli.texts import exact, line, parted, safe
+from fnagents.codec import CorruptFile, NewerVersion, NotAFnagentsFile
+from fnagents.decisions import interruptions
+from fnagents.outcome import Failure, Success
+from fnagents.prose import explain
+from fnagents.replays import Divergence, replay
+from fnagents.runs import Run
+from fnagents.sealing import seal, verify
+
+__all__ = ["replay_run", "seal_file", "show_run", "show_schemas", "verify_file"]
+
+#: The longest text of one item or event that is shown to people, in characters.
+_LONGEST = 20_000
+
+
+def show_run(arguments: Namespace) -> Report:
+    """The conversation, the turns, the costs, how it ended, and what it waits for."""
+    match loaded(arguments.file):
+        case Failure(why):
+            return unusable(why)
+        case Success(run):
+            data = {**summary(run), "items": conversation(run)}
+            return Report(OK, data, "".join(f"{text}\n" for text in _shown(run)))
+
+
+def _shown(run: Run) -> Iterator[str]:
+    yield f"run {exact(run.id) or 'without an id'} of {exact(run.agent)}: {state_of(run)}\n"
+    yield from (text for _, text in indented(story(run), _LONGEST))
+    yield ""
+    for number, turn in enumerate(run.turns):
+        plural = "" if len(turn.calls) == 1 else "s"
+        yield f"turn {number}: {exact(turn.agent)}, {len(turn.calls)} call{plural}; {costs(turn.usage)}"
+    yield f"in all: {costs(run.usage)}"
+    for ask in interruptions(run):
+        yield f"waiting: {asked(ask)}"
+    match run.outcome:
+        case Success(text):
+            yield f"output: {safe(text)}"
+        case Failure(error):
+            yield f"failed: {safe(explain(error))}"
+        case None:
+            return
+
+
+def replay_run(arguments: Namespace) -> Report:
+    """Whether today's agents make the recorded run again, or where they first differ from it."""
+    agents, run = agents_at(arguments.agent), loaded(arguments.file)
+    if isinstance(agents, Failure):
+        return unusable(agents.failure())
+    if isinstance(run, Failure):
+        return unusable(run.failure())
+    match replay(agents.unwrap(), run.unwrap()):
+        case Success(same):
+            turns = len(same.turns)
+            return Report(OK, {"equal": True, "divergence": None}, f"equal: {turns} turn{'' if turns == 1 else 's'}\n")
+        case Failure(found):
+            data = {"equal": False, "divergence": attrs.asdict(found)}
+            return Report(
+                FAILED, data, _parting(found), f"{line(arguments.file)}: today's agent differs: {found.cause}"
+            )
+
+
+def _parting(found: Divergence) -> str:
+    expected, got = parted(found.expected, found.got)
+    return (
+        f"cause:    {found.cause}\n"
+        f"index:    {found.index}\n"
+        f"key:      {exact(found.key)}\n"
+        f"expected: {expected}\n"
+        f"got:      {got}\n"
+    )
+
+
+def verify_file(arguments: Namespace) -> Report:
+    """Whether a run's seal holds."""
+    key, text = key_in(arguments.key_file), read(arguments.file)
+    if isinstance(key, Failure):
+        return unusable(key.failure())
+    if isinstance(text, Failure):
+        return unusable(text.failure())
+    match verify(text.unwrap(), key.unwrap()):
+        case Success(found):
+            by = "and by this key" if found.signed else "as far as a seal without a key can say"
+            told = f"as it was sealed, {by}: {found.events} events\n"
+            return Report(OK, {"verified": True, "problem": None, **attrs.asdict(found)}, told)
+        case Failure(NotAFnagentsFile() | NewerVersion() | CorruptFile() as error):
+            return unusable(f"{line(arguments.file)}: {error.problem}")
+        case Failure(error):
+            data = {"verified": False, "problem": error.problem}
+            return Report(FAILED, data, problem=f"{line(arguments.file)}: {error.problem}")
+
+
+def seal_file(arguments: Namespace) -> Report:
+    """A copy with a seal, in a new file."""
+    key, text = key_in(arguments.key_file), read(arguments.file)
+    if isinstance(key, Failure):
+        return unusable(key.failure())
+    if isinstance(text, Failure):
+        return unusable(text.failure())
+    made = seal(text.unwrap(), key.unwrap())
+    if isinstance(made, Failure):
+        return unusable(f"{line(arguments.file)}: {made.failure().problem}")
+    done = written(arguments.output, made.unwrap())
+    if isinstance(done, Failure):
+        return unusable(done.failure())
+    return Report(OK, {"file": arguments.output}, f"sealed: {line(arguments.output)}\n")
+
+
+def show_schemas(arguments: Namespace) -> Report:
+    """By which schema a tool's calls are judged, and what the model is sent."""
+    match tool_at(arguments.tool):
+        case Failure(why):
+            return unusable(why)
+        case Success(tool):
+            data = {"name": tool.name, "judging": tool.parameters, "definition": tool.definition}
+            judging, definition = (json.dumps(data[part], indent=2, ensure_ascii=False) for part in list(data)[1:])
+            return Report(OK, data, safe(f"judging:\n{judging}\n\ndefinition, as sent:\n{definition}\n"))
