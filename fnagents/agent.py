@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, cast
 
 from attrs import field, frozen
 from typing_extensions import TypeVar
@@ -77,6 +78,8 @@ def _guardrails(given: Any) -> tuple[InputGuardrail, ...]:
 
 
 def _tools(given: Iterable[Tool[..., Any, CtxIn] | ToolSource]) -> tuple[Tool[..., Any, CtxIn] | ToolSource, ...]:
+    if is_tool(given):
+        raise DeclarationError(f"tools takes several tools: tools=[{given.name}]")
     return tuple(given)
 
 
@@ -121,8 +124,7 @@ class Agent(Once, Generic[CtxIn, Out]):
     output_guardrails: tuple[OutputGuardrail, ...] = field(default=(), converter=_output_guardrails, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        if not self.name:
-            raise DeclarationError("an agent needs a name: Agent('triage', ...)")
+        _check_kinds(self)
         if self.tool_use_behavior not in ("run_llm_again", "stop_on_first_tool") and not (
             isinstance(self.tool_use_behavior, StopAt) or callable(self.tool_use_behavior)
         ):
@@ -131,6 +133,7 @@ class Agent(Once, Generic[CtxIn, Out]):
                 "'stop_on_first_tool', StopAt('name', ...) and a function"
             )
         _distinct(self)
+        _ = self.output  # what cannot be an output type is refused here, not when the agent runs
 
     @property
     def output(self) -> Schema[Out] | None:
@@ -145,19 +148,58 @@ def _output(agent: Agent[Any, Any]) -> Schema[Any] | None:
     return kind if isinstance(kind, Schema) else schema(kind)
 
 
+def _check_kinds(agent: Agent[Any, Any]) -> None:
+    """What type checkers see too, for those who use none: said here, not when the agent runs."""
+    if not _is(agent.name, str) or not agent.name:
+        raise DeclarationError("an agent needs a name, as text: Agent('triage', ...)")
+    said: object = agent.instructions
+    rules: tuple[tuple[bool, str, object], ...] = (
+        (said is None or isinstance(said, str) or callable(said), "instructions is text or a function", said),
+        (_is(agent.model, str), "model is a model's name; a client is given to run(..., client=...)", agent.model),
+        (_is(agent.settings, ModelSettings), "settings is ModelSettings(...)", agent.settings),
+    )
+    for holds, rule, given in rules:
+        if not holds:
+            raise DeclarationError(f"agent {agent.name!r}: {rule}, not a {type(given).__name__}")
+
+
+def _is(value: object, kind: type) -> bool:
+    return isinstance(value, kind)
+
+
+def _is_source(value: object) -> bool:
+    """Whether a value can be a tool source: an async function of one argument."""
+    if not callable(value) or not (
+        inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(getattr(value, "__call__", None))  # noqa: B004
+    ):
+        return False
+    try:
+        inspect.signature(value).bind(None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _distinct(agent: Agent[Any, Any]) -> None:
     seen: set[tuple[str, str, str]] = set()
     for tool in (*agent.tools, *agent.handoffs):
         if not is_tool(tool):
-            if not callable(tool):
+            if not _is_source(tool):
                 raise DeclarationError(
-                    f"agent {agent.name!r}: {tool!r} is neither a Tool nor a tool source; make it one with tool(...)"
+                    f"agent {agent.name!r}: {tool!r} is neither a Tool nor a tool source (an async function of the "
+                    "agent's context); make a tool of a function with tool(...)"
                 )
             continue
         known = (tool.kind, tool.namespace, tool.name)
         if known in seen:
             raise DeclarationError(f"agent {agent.name!r} has two tools named {tool.name!r}; rename one with name=")
         seen.add(known)
+
+
+def _of_mapping(given: object) -> Iterable[Agent[Any, Any]]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{given!r} is neither an Agent nor agents by name: agents(first, second, ...)")
+    return cast("Agents", given).values()
 
 
 #: The agents of a run, by name.
@@ -175,7 +217,7 @@ def agents(*roots: Agent[Any, Any] | Agents) -> Agents:
     found: dict[str, Agent[Any, Any]] = {}
     waiting: list[Agent[Any, Any]] = []
     for root in roots:
-        waiting.extend([root] if isinstance(root, Agent) else root.values())
+        waiting.extend([root] if isinstance(root, Agent) else _of_mapping(root))
     while waiting:
         agent = waiting.pop(0)
         known = found.setdefault(agent.name, agent)

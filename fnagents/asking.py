@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import cast
 
 from fnagents.agent import InputGuardrail, ToolResult
 from fnagents.errors import GuardrailTripped, ModelError
 from fnagents.models import ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pipeline import CAUGHT, drop, pass_cancellation, settled, verdict_of
-from fnagents.prose import unfit
+from fnagents.prose import shortened, unfit
 from fnagents.protocol import CallModel, Decide, Decided, Finish, Finished, Prepare, Prepared, Refused, Replied, Verdict
 from fnagents.tools import Trip
 from fnagents.transcript import listing
 from fnagents.world import World, enabled, function_raised, report
 
-__all__ = ["call_model", "decide", "finish", "prepare"]
+__all__ = ["CLIENT", "call_model", "decide", "finish", "prepare"]
+
+#: What a model client is, for whoever gave something else.
+CLIENT = (
+    "a model client is an async function of (request, emit) that gives Success(ModelResponse(...)) or Failure(...) "
+    "of a ModelError, such as responses_client() or scripted(...)"
+)
 
 
 async def prepare(world: World, effect: Prepare) -> Prepared:
@@ -106,7 +114,20 @@ async def _judged(world: World, effect: CallModel, guardrails: list[InputGuardra
 
 async def _ask(world: World, effect: CallModel) -> Outcome[ModelResponse, ModelError]:
     # Without a timer here: `settings.timeout` limits one try, and how often to try is the client's affair.
-    return await world.client(effect.request, partial(world.tell, effect.path, effect.turn))
+    answer: object = world.client(effect.request, partial(world.tell, effect.path, effect.turn))
+    if not inspect.isawaitable(answer):
+        raise TypeError(f"{CLIENT}; calling this one gave a {type(answer).__name__}")
+    return _checked(await answer)
+
+
+def _checked(given: object) -> Outcome[ModelResponse, ModelError]:
+    outcome = cast("Outcome[object, object]", given)
+    good = (isinstance(given, Success) and isinstance(outcome.unwrap(), ModelResponse)) or (
+        isinstance(given, Failure) and isinstance(outcome.failure(), ModelError)
+    )
+    if not good:
+        raise TypeError(f"{CLIENT}; this one gave {shortened(repr(outcome), 100)}")
+    return cast("Outcome[ModelResponse, ModelError]", outcome)
 
 
 # --- the end -------------------------------------------------------------------------------------------

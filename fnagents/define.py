@@ -188,7 +188,10 @@ def _refuse_odd(function: Any, what: str) -> None:
             f"{what} is a method that is not bound to anything; make the tool of the bound one: tool(obj.method)"
         )
     if not callable(function):
-        raise DeclarationError(f"{what}: {type(function).__name__} cannot be called; give tool() a function")
+        raise DeclarationError(
+            f"{what}: a {type(function).__name__} cannot be called; tool() takes a function, and its options by name: "
+            "@tool(name='...')"
+        )
 
 
 def _is_unbound(function: Any) -> bool:
@@ -210,7 +213,10 @@ def _is_context(hint: Any) -> bool:
         return _CONTEXT_TEXT.fullmatch(hint) is not None
     while get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
-    return (get_origin(hint) or hint) is ToolContext
+    kind = get_origin(hint) or hint
+    if kind is AgentContext or any((get_origin(each) or each) is ToolContext for each in get_args(hint)):
+        raise DeclarationError("the context of a tool's function is annotated as ToolContext or ToolContext[...] alone")
+    return kind is ToolContext
 
 
 def _is_async(function: Any) -> bool:

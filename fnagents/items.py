@@ -7,10 +7,12 @@ was read is written back as it was, and values stay hashable and comparable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 from attrs import field, frozen
+
+from fnagents.jsontext import compact
 
 __all__ = [
     "File",
@@ -95,8 +97,29 @@ def text_of(content: str | tuple[Part, ...]) -> str:
 
 
 def as_content(content: str | Iterable[Part]) -> str | tuple[Part, ...]:
-    """Content as values keep it: text, or a tuple of parts."""
-    return content if isinstance(content, str) else tuple(content)
+    """Content as values keep it: text, or a tuple of parts.  Raises TypeError for anything else."""
+    if isinstance(content, str):
+        return content
+    parts = tuple(content)
+    for index, part in enumerate(parts):
+        _check(part, Part, f"part {index} of a content", "a part such as Text('...')")
+    return parts
+
+
+def _as_arguments(arguments: str | Mapping[str, Any]) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return compact(dict(arguments))
+
+
+def _check_role(_message: object, _attribute: object, role: object) -> None:
+    if role not in get_args(Role):
+        raise ValueError(f"role {role!r} is none of {', '.join(get_args(Role))}")
+
+
+def _check(value: object, kind: Any, what: str, example: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is a {type(value).__name__}, not {example}")
 
 
 @frozen
@@ -107,7 +130,7 @@ class Message:
     'What is the weather in Oslo?'
     """
 
-    role: Role
+    role: Role = field(validator=_check_role)
     content: str | tuple[Part, ...] = field(converter=as_content)
     extra: str = ""
 
@@ -142,13 +165,13 @@ class ToolCall:
     """A call that a model asks for.
 
     `id` is the provider's call id, for the wire alone: providers repeat ids and leave them out, so a run knows
-    a call by its place.  `arguments` is the text as the model wrote it.  `kind` is the item type of the provider
-    that it came as; `namespace` groups tools ("" for none).
+    a call by its place.  `arguments` is the text as the model wrote it (a mapping is written as JSON).  `kind` is the
+    item type of the provider that it came as; `namespace` groups tools ("" for none).
     """
 
     id: str
     name: str
-    arguments: str = "{}"
+    arguments: str = field(default="{}", converter=_as_arguments)
     kind: str = "function_call"
     namespace: str = ""
     extra: str = ""
@@ -185,10 +208,5 @@ def as_items(input: str | Item | Iterable[Item]) -> tuple[Item, ...]:
         return (input,)
     items = tuple(input)
     for index, item in enumerate(items):
-        _check_item(item, index)
+        _check(item, Item, f"input[{index}]", "an item such as Message('user', ...)")
     return items
-
-
-def _check_item(item: object, index: int) -> None:
-    if not isinstance(item, Item):
-        raise TypeError(f"input[{index}] is a {type(item).__name__}, not an item such as Message('user', ...)")

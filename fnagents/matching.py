@@ -1,7 +1,7 @@
 """Events matched to the effects that they answered, and the events of one run to those of another.  Pure.
 
 Where something belongs decides, never when it came: events of one call stand in their own order whatever happened
-beside them, and so do the events of a (nested) run's turns.
+beside them, and so do the ends of a (nested) run at one turn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fnagents.runs import CallState, Run
 
 __all__ = ["Comparison", "compared", "keyed", "leads_to", "nested"]
 
-#: Where in a run events stand in one order: the path, and the place or what the turn's event answers.
+#: Where in a run events stand in one order: the path, and the place of a call or what an event of a turn answers.
 _Spot: TypeAlias = tuple[tuple[str, ...], str]
 
 
@@ -144,16 +144,17 @@ def compared(record: Run, run: Run) -> Comparison:
             met[spot] = number + 1
         else:
             return Comparison(conflict=f"it has another {'/'.join((*event.path, _word(event)))}")
+    reopened = [event for event in lacking if isinstance(event, Reopened)]
+    if record.outcome is not None and reopened:
+        # It may have set calls free whose answers stand before it in canonical order.
+        lacking.remove(reopened[0])
+        lacking.insert(0, reopened[0])
     return Comparison(tuple(lacking), sum(len(known) - met[spot] for spot, known in recorded.items()))
 
 
 def _spot(event: Event) -> _Spot:
-    """A call, or the turns of a (nested) run: what happens there happens one after another."""
-    match event:
-        case Checked() | Approved() | Declined() | Returned():
-            return event.path, event.place
-        case _:
-            return event.path, ""
+    """Where events stand in one order in every run: not that of a refused output and of ends beside it."""
+    return event.path, f"refuse-{event.turn}" if isinstance(event, Refused) else _word(event)
 
 
 def _began_alike(run: Run, other: Run) -> bool:

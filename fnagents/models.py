@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from attrs import field, frozen
 
 from fnagents.errors import DeclarationError, ModelError
-from fnagents.items import Item, Message, ToolCall
+from fnagents.items import Item, Message, ToolCall, as_items
 from fnagents.jsontext import canonical
 from fnagents.outcome import Outcome
 
@@ -206,7 +206,7 @@ class ModelRequest:
 class ModelResponse:
     """One answer of a model: its items in order, what it cost, and the response's id."""
 
-    items: tuple[Item, ...] = ()
+    items: tuple[Item, ...] = field(default=(), converter=as_items)
     usage: Usage = Usage(requests=1)
     id: str = ""
     model: str = ""

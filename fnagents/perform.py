@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from fnagents.agent import Agents
-from fnagents.asking import call_model, decide, finish, prepare
+from fnagents.asking import CLIENT, call_model, decide, finish, prepare
 from fnagents.errors import ToolError, ToolRejected, UnknownTool
 from fnagents.items import ToolCall
 from fnagents.models import ModelClient
@@ -67,6 +67,8 @@ def performer(
     `context` is handed to every function of theirs; `on_raised` is told of each exception of a tool; `watch` of
     the client's deltas; `in_thread` runs sync tools (tests with virtual time give their own).
     """
+    if not callable(client):
+        raise TypeError(f"{CLIENT}; this is a {type(client).__name__}")
     return partial(_perform, World(agents, client, context, on_raised, watch, in_thread))
 
 

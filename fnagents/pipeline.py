@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, assert_never
 
 from attrs import define, field, frozen
 
-from fnagents.errors import NestedFailed, ToolError, ToolRejected, ToolTimedOut, UnrenderableOutput
+from fnagents.errors import NestedFailed, ToolError, ToolRaised, ToolRejected, ToolTimedOut, UnrenderableOutput
 from fnagents.items import ToolCall
 from fnagents.jsontext import canonical, digest
 from fnagents.outcome import Failure, Outcome, Success
@@ -136,7 +136,10 @@ async def check_call(calling: Calling) -> Checked:
         needed = rule if isinstance(rule, bool) else await settled(rule(calling.context, arguments.values)) is not False
     except CAUGHT as error:
         pass_cancellation(error)
-        return await _checked_failure(calling, calling.report(error))
+        calling.report(error)
+        reason = raised(error)
+        rule_raised = ToolRaised(reason.kind, f"in its approval rule{': ' + reason.message if reason.message else ''}")
+        return await _checked_failure(calling, rule_raised)
     name = arguments_digest(calling.context.agent, calling.tool, arguments)
     checkup = Checkup(arguments.text, name, needed, digest(calling.tool.definition_text))
     return Checked(calling.context.place, Success(checkup), path=calling.context.path)

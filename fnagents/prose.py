@@ -8,7 +8,7 @@ changing one changes what a recorded run would send, so they change only with th
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from fnagents.errors import (
     AwaitingApproval,
@@ -47,7 +47,7 @@ from fnagents.errors import (
     UnrenderableOutput,
 )
 
-__all__ = ["LONGEST", "explain", "shortened", "unfit"]
+__all__ = ["HasProblem", "LONGEST", "explain", "shortened", "unfit"]
 
 #: The most characters of any explanation.
 LONGEST = 4_000
@@ -66,7 +66,16 @@ def shortened(text: str, limit: int = LONGEST) -> str:
     return f"{text[:kept]} ... ({len(text) - kept} characters more)"
 
 
-def explain(error: ToolError | RunError | ModelError) -> str:
+class HasProblem(Protocol):
+    """An error of a file or a replay, which words itself: those of codec.py, journals.py, replays.py and sealing.py."""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in one line."""
+        ...
+
+
+def explain(error: ToolError | RunError | ModelError | HasProblem) -> str:
     """The error in prose, for a model or a person: what went wrong, where, and the way out.
 
     >>> explain(InvalidArguments(("$.city: 3 is not of type 'string'",)))
@@ -84,12 +93,12 @@ def unfit(problem: InvalidJson | InvalidArguments) -> str:
     return problem.reason if isinstance(problem, InvalidJson) else "; ".join(problem.problems)
 
 
-def _sentence(error: ToolError | RunError | ModelError) -> str:
+def _sentence(error: ToolError | RunError | ModelError | HasProblem) -> str:
     if isinstance(error, ToolError):
         return _of_tool(error)
     if isinstance(error, RunError):
         return _of_run(error)
-    return _of_model(error)
+    return _of_model(error) if isinstance(error, ModelError) else error.problem
 
 
 def _of_tool(error: ToolError) -> str:

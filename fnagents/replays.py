@@ -20,6 +20,7 @@ from fnagents.folding import events, step
 from fnagents.models import Sent, ToolDefinition
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.planning import plan
+from fnagents.prose import shortened
 from fnagents.protocol import (
     Approved,
     Ask,
@@ -69,6 +70,12 @@ class Divergence:
     cause: Cause
     expected: str = field(repr=False)
     got: str = field(repr=False)
+
+    @property
+    def problem(self) -> str:
+        """The divergence in one line."""
+        expected, got = shortened(self.expected, 200), shortened(self.got, 200)
+        return f"{self.cause} at {self.key} (event {self.index}): recorded {expected!r}, today {got!r}"
 
 
 #: Where in a run something belongs: the path, and the place or a word and the turn.

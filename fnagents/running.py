@@ -72,6 +72,8 @@ async def run(
     >>> run_sync(Agent("greeter", "Greet."), "hi", client=scripted("Hello!")).outcome
     <Success: Hello!>
     """
+    if unknown := options.keys() - StartOptions.__annotations__.keys():
+        raise TypeError(f"{min(unknown)!r} is no option of a run; there are {', '.join(StartOptions.__annotations__)}")
     everyone = all_agents(agent)
     if not everyone:
         raise DeclarationError("there is nobody to begin: give at least one agent")
@@ -104,7 +106,16 @@ def run_sync(
     **options: Unpack[StartOptions],
 ) -> Run:
     """As `run`, outside of an event loop; inside of one it is a RuntimeError."""
+    _refuse_loop("run_sync(...)", "await run(...)")
     return asyncio.run(run(agent, input, client=client, context=context, **options))
+
+
+def _refuse_loop(this: str, instead: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"{this} starts an event loop, and one is running here already: use `{instead}`")
 
 
 @overload
@@ -143,9 +154,15 @@ async def resume(
     ends with `Failure(UnknownAgent)`, and can be reopened.
     """
     everyone = all_agents(agent)
+    _check_run(run)
     if interrupted == "answer":
         run = interrupt(everyone, run, "the process ended")
     return await drive(everyone, run, performer(everyone, client, context=context, on_raised=on_raised))
+
+
+def _check_run(run: object) -> None:
+    if not isinstance(run, Run):
+        raise TypeError(f"a {type(run).__name__} cannot be resumed, only a Run; load_run gives Success(run): unwrap it")
 
 
 def output(agent: Agent[Any, Out], run: Run) -> Outcome[Out, RunError]:

@@ -304,6 +304,12 @@ def _ids(items: Iterable[Item]) -> tuple[frozenset[str], ...]:
     return (taken,) if taken else ()
 
 
+def _check_texts(**options: object) -> None:
+    for option, text in options.items():
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{option}={text!r} is a {type(text).__name__}, not text")
+
+
 def start(
     agent: Agent[Any, Any] | str,
     input: str | Item | Iterable[Item],
@@ -322,8 +328,9 @@ def start(
     >>> start("greeter", "hi").items
     (Message(role='user', content='hi', extra=''),)
     """
-    if max_turns is not None and max_turns < 0:
+    if max_turns is not None and (type(max_turns) is not int or max_turns < 0):
         raise ValueError(f"max_turns={max_turns!r} is neither a count of turns nor None")
+    _check_texts(id=id, previous_response_id=previous_response_id, conversation_id=conversation_id)
     if previous_response_id is not None and conversation_id is not None:
         raise ValueError("give previous_response_id or conversation_id: a conversation has one place to be kept")
     return Run(

@@ -245,7 +245,7 @@ def _positive(seconds: object) -> bool:
 
 
 def _definition(tool: Tool[..., Any, Any]) -> str:
-    parameters = strict_text(tool.schema_text, tool.name) if tool.strict else tool.schema_text
+    parameters = strict_text(tool.schema_text, f"tool {tool.name!r}") if tool.strict else tool.schema_text
     head = canonical({"type": "function", "name": tool.name, "description": tool.description})
     rest = {"strict": tool.strict} | ({"defer_loading": True} if tool.defer_loading else {})
     return f'{head[:-1]},"parameters":{parameters},{canonical(rest)[1:]}'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -102,6 +103,15 @@ class _Pool:
 
 
 _pool = _Pool()
+
+
+def _renew() -> None:
+    """A forked child has none of its parent's threads, and maybe a lock that one of them held."""
+    _pool.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
 
 
 async def in_thread(work: Callable[[], Any]) -> Outcome[Any, BaseException]:

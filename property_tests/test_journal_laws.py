@@ -163,6 +163,11 @@ def test_cut_anywhere(world: World, cuts: list[int]) -> None:
             if cut >= ends[0]:
                 there = compared(load_run(text[:cut]).unwrap(), run)
                 assert (there.ahead, there.conflict) == (0, "")
+                # Whoever went on without the journal may come back to it.
+                with journal(path, run).unwrap() as record:
+                    assert record.run == run
+                assert_recorded(path, run)
+                path.write_bytes(text[:cut])
             assert gone_on(world, path) == run
             assert_recorded(path, run)
 

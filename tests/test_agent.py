@@ -2,7 +2,7 @@
 
 import pytest
 from attrs import frozen
-from helpers import made
+from helpers import given, made
 
 from fnagents.agent import Agent, InputGuardrail, StopAt, agents, blocking
 from fnagents.errors import DeclarationError
@@ -18,7 +18,7 @@ def test_an_agent_needs_a_name() -> None:
     """Without one nothing could hand over to it."""
     with pytest.raises(DeclarationError) as caught:
         Agent("")
-    assert str(caught.value) == "an agent needs a name: Agent('triage', ...)"
+    assert str(caught.value) == "an agent needs a name, as text: Agent('triage', ...)"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,9 @@ def test_what_is_no_tool_is_refused() -> None:
     """The message names the way out."""
     with pytest.raises(DeclarationError) as caught:
         Agent("a", tools=["search"])  # type: ignore[list-item]
-    assert str(caught.value) == ("agent 'a': 'search' is neither a Tool nor a tool source; make it one with tool(...)")
+    assert str(caught.value) == (
+        "agent 'a': 'search' is neither a Tool nor a tool source (an async function of the agent's context); make a tool of a function with tool(...)"
+    )
 
 
 @frozen
@@ -130,3 +132,46 @@ def test_two_agents_of_one_name_are_refused() -> None:
     with pytest.raises(DeclarationError) as caught:
         agents(Agent("a", tools=[made("t", agents=(Agent("b"),))]), Agent("b"))
     assert str(caught.value) == "two different agents are named 'b'; names are unique in a run"
+
+
+async def no_argument():
+    return ()
+
+
+async def one_argument(context):
+    return ()
+
+
+class Source:
+    async def __call__(self, context):
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tools": given("t", "x")}, r"tools takes several tools: tools=\[t\]"),
+        ({"tools": [len]}, "nor a tool source"),
+        ({"tools": [no_argument]}, "nor a tool source"),
+        ({"model": one_argument}, "model is a model's name; a client is given to run"),
+        ({"settings": {}}, r"settings is ModelSettings\(...\), not a dict"),
+        ({"instructions": ["x"]}, "instructions is text or a function, not a list"),
+        ({"output_type": print}, "final_output"),
+        ({"output_type": dict[str, int]}, r"made by schema\(...\): its schema cannot be strict"),
+    ],
+)
+def test_an_agent_is_checked_where_it_is_declared(options, message) -> None:
+    """A mistake is not left for the first run."""
+    with pytest.raises(DeclarationError, match=message):
+        Agent("a", **options)
+
+
+def test_a_tool_source_is_an_async_function_of_the_context() -> None:
+    """Or an object with such a `__call__`."""
+    assert len(Agent("a", tools=[one_argument, Source()]).tools) == 2
+
+
+def test_agents_takes_agents() -> None:
+    """Several are given one by one, or by name."""
+    with pytest.raises(TypeError, match="neither an Agent nor agents by name"):
+        agents([Agent("a")])

@@ -14,7 +14,7 @@ import pytest
 from fnagents.define import derived_name, tool
 from fnagents.errors import DeclarationError, InvalidArguments, InvalidJson
 from fnagents.outcome import Failure, Success
-from fnagents.tools import Tool, ToolContext
+from fnagents.tools import AgentContext, Tool, ToolContext
 
 if TYPE_CHECKING:
     from fnagents.tools import ToolContext as Hidden
@@ -134,11 +134,9 @@ def test_every_kind_of_parameter() -> None:
 
 def test_open_keywords_cannot_be_strict() -> None:
     """`**kwargs: int` names the parameter and both ways out; `Unpack[TypedDict]` is closed and can."""
-    with pytest.raises(
-        DeclarationError, match=r"tool 'kinds': the parameter 'kwargs' cannot be strict.*strict=False.*closed"
-    ):
+    with pytest.raises(DeclarationError, match=r"tool 'kinds': 'kwargs' cannot be strict.*strict=False.*closed"):
         tool(kinds)
-    with pytest.raises(DeclarationError, match=r"tool 'f': the parameter 'options' cannot be strict"):
+    with pytest.raises(DeclarationError, match=r"tool 'f': 'options' cannot be strict"):
 
         @tool
         def f(options: dict[str, int]) -> None: ...
@@ -568,3 +566,18 @@ def test_arguments_are_values() -> None:
     assert arguments.text == '{"a":2,"b":1}'
     assert tool(add).read('{"a": 2, "b": 1}') == Success(arguments)
     assert isinstance(arguments.values, Mapping)
+
+
+def optional_context(context: ToolContext | None) -> str:
+    return ""
+
+
+def agents_context(context: AgentContext) -> str:
+    return ""
+
+
+@pytest.mark.parametrize("function", [optional_context, agents_context])
+def test_the_context_is_annotated_plainly(function) -> None:
+    """What was meant as the context is not offered to the model."""
+    with pytest.raises(DeclarationError, match=r"annotated as ToolContext or ToolContext\[...\] alone"):
+        tool(function)

@@ -86,7 +86,7 @@ ASK = Failure(ToolRejected("The call needs approval: invoke(..., approved=True).
         (True, True, Success(Output("x"))),
         (lambda context, values: False, False, Success(Output("x"))),
         (lambda context, values: None, False, ASK),
-        (explode, True, Failure(ToolRaised("ValueError", "no"))),
+        (explode, True, Failure(ToolRaised("ValueError", "in its approval rule: no"))),
     ],
 )
 def test_a_gated_call_must_be_approved(rule, approved, outcome) -> None:

@@ -73,3 +73,17 @@ def test_items_are_values() -> None:
     """They compare by content and can be keys."""
     assert Message("user", (Text("a"),)) == Message("user", (Text("a"),))
     assert len({ToolCall("c", "add"), ToolCall("c", "add")}) == 1
+
+
+def test_values_are_checked_where_they_are_made() -> None:
+    """What could not be saved or sent is refused at once."""
+    with pytest.raises(ValueError, match="role 'bot' is none of user, assistant, system, developer"):
+        Message("bot", "hi")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="part 0 of a content is a str, not a part such as Text"):
+        Message("user", ["hi"])  # type: ignore[list-item]
+
+
+def test_arguments_may_be_given_as_a_mapping() -> None:
+    """They are written as JSON text, as a model would."""
+    assert ToolCall("c", "add", {"a": 1}).arguments == '{"a":1}'  # type: ignore[arg-type]
+    assert Message("user", [Text("a")]).content == (Text("a"),)

@@ -143,8 +143,8 @@ def test_only_a_predicate_that_says_false_lets_a_call_pass_unasked(rule, needed)
 @pytest.mark.parametrize(
     ("rule", "error"),
     [
-        (lambda context, values: 1 / 0, ToolRaised("ZeroDivisionError", "division by zero")),
-        (own_cancellation, ToolRaised("CancelledError")),
+        (lambda context, values: 1 / 0, ToolRaised("ZeroDivisionError", "in its approval rule: division by zero")),
+        (own_cancellation, ToolRaised("CancelledError", "in its approval rule")),
     ],
 )
 def test_a_predicate_that_raises_lets_nothing_pass(rule, error) -> None:
@@ -560,7 +560,8 @@ def test_a_check_that_fails_is_worded_too() -> None:
     event = check(tool)
     assert (event.feedback, event.fatal) == ("mind the x", False)
     tool = made("t", None, needs_approval=raise_value_error, on_error=fatal)
-    assert check(tool) == Checked("0.0", Failure(ERROR), fatal=True, path=("9.9",))
+    raised = ToolRaised(ERROR.kind, f"in its approval rule: {ERROR.message}")
+    assert check(tool) == Checked("0.0", Failure(raised), fatal=True, path=("9.9",))
 
 
 # --- guardrails ----------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from fnagents.codec import NotAFnagentsFile
 from fnagents.errors import (
     AwaitingApproval,
     BadRequest,
@@ -181,3 +182,8 @@ def test_shortened_text_fits_its_limit(text, limit, expected) -> None:
 def test_what_is_wrong_with_a_final_output(problem, text) -> None:
     """The same problems, but nobody is told to call a tool again."""
     assert unfit(problem) == text
+
+
+def test_errors_that_word_themselves_are_explained_too() -> None:
+    """Those of files and replays have a `problem`."""
+    assert explain(NotAFnagentsFile("it is empty")) == NotAFnagentsFile("it is empty").problem

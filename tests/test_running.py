@@ -307,3 +307,43 @@ def test_agents_compose_as_functions() -> None:
         return await asyncio.gather(shout("a"), shout("b"))
 
     assert asyncio.run(main()) == [Success("A"), Success("B")]
+
+
+def test_an_option_that_is_none_is_a_mistake() -> None:
+    """A misspelt option is not dropped in silence."""
+    with pytest.raises(TypeError, match="'max_turn' is no option of a run; there are max_turns, id"):
+        run_sync(Agent("a"), "hi", client=scripted("x"), max_turn=3)  # type: ignore[call-overload]
+
+
+def test_run_sync_says_what_to_do_inside_of_a_loop() -> None:
+    """In a notebook an event loop is running already."""
+
+    async def main():
+        with pytest.raises(RuntimeError, match=r"use `await run\(...\)`"):
+            run_sync(Agent("a"), "hi", client=scripted("x"))
+
+    asyncio.run(main())
+
+
+def test_only_a_run_can_be_resumed() -> None:
+    """What `load_run` gave is to be unwrapped first."""
+    with pytest.raises(TypeError, match="unwrap it"):
+        asyncio.run(resume(Agent("a"), Success(start("a", "hi")), client=scripted("x")))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("client", ["gpt-5", scripted, lambda request, emit: "hello"])
+def test_what_is_no_client_is_a_mistake(client) -> None:
+    """It is said what a client is, before anything was asked."""
+    with pytest.raises(TypeError, match="a model client is an async function"):
+        run_sync(Agent("a"), "hi", client=client)
+
+
+@pytest.mark.parametrize("answer", ["hello", ModelResponse(), Success("hello"), Failure("no"), None])
+def test_a_client_that_answers_with_anything_else_is_a_mistake(answer) -> None:
+    """The model is not asked again and again for what the client does wrong."""
+
+    async def client(request, emit):
+        return answer
+
+    with pytest.raises(TypeError, match="this one gave"):
+        run_sync(Agent("a"), "hi", client=client)

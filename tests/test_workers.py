@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -225,3 +226,30 @@ def test_work_that_never_ends_does_not_keep_the_process() -> None:
     """The interpreter exits without it."""
     done = subprocess.run([sys.executable, "-c", HANGING], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)
+
+
+FORKING = """
+import os, sys
+from fnagents import Agent, ToolCall, run_sync, tool
+from fnagents.testing import scripted
+
+@tool
+def work() -> int:
+    return 1
+
+def go():
+    return run_sync(Agent("a", tools=[work]), "x", client=scripted(ToolCall("c", "work"), "done")).outcome.unwrap()
+
+go()
+child = os.fork()
+if not child:
+    os._exit(0 if go() == "done" else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_has_workers_of_its_own() -> None:
+    """A child has none of its parent's threads; its sync tools run all the same."""
+    done = subprocess.run([sys.executable, "-c", FORKING], timeout=30)
+    assert done.returncode == 0

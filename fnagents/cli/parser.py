@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 __all__ = ["UsageError", "parsed"]
 
@@ -16,6 +16,9 @@ class UsageError(Exception):
 
 
 class _Parser(ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{' '.join(message.split())} (see {self.prog} --help)")
 

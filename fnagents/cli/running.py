@@ -165,7 +165,10 @@ def _begun(arguments: Namespace, agents: Agents) -> Outcome[tuple[Run, Journal |
     if output is None:
         return _recorded(arguments, agents, resumed, None)
     held = loaded(resumed)
-    return held if isinstance(held, Failure) else _recorded(arguments, agents, output, held.unwrap())
+    if isinstance(held, Failure):
+        return held
+    run = held.unwrap()
+    return _stranger(arguments, agents, run) or _recorded(arguments, agents, output, run)
 
 
 def _recorded(
@@ -178,10 +181,17 @@ def _recorded(
         where = f"{line(path)}: " if isinstance(error, LoadError) else ""
         return Failure(Unusable(f"{where}{line(error.problem)}"))
     record = opened.unwrap()
-    if record.run.agent not in agents:
+    stranger = _stranger(arguments, agents, record.run)
+    if stranger is not None:
         record.close()
-        return Failure(Unusable(f"the run is of an agent {line(record.run.agent)}, whom {line(arguments.agent)} lacks"))
+        return stranger
     return Success((_going_on(arguments, agents, record.run), record))
+
+
+def _stranger(arguments: Namespace, agents: Agents, run: Run) -> Failure[Unusable] | None:
+    if run.agent in agents:
+        return None
+    return Failure(Unusable(f"the run is of an agent {line(run.agent)!r}, who is not among {line(arguments.agent)}"))
 
 
 def _going_on(arguments: Namespace, agents: Agents, run: Run) -> Run:

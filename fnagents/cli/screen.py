@@ -37,6 +37,7 @@ class _Doing:
     what: str
     since: float
     written: str = ""
+    spinner: Spinner = field(factory=lambda: Spinner("dots"))
 
 
 @define(eq=False)
@@ -125,7 +126,8 @@ class Screen:
 
 def _shown(doing: _Doing, now: float) -> Iterator[Spinner | Text]:
     margin = "  " * doing.depth
-    yield Spinner("dots", Text(f"{margin}{doing.what} ({now - doing.since:.0f} s)", "dim"))
+    doing.spinner.update(text=Text(f"{margin}{doing.what} ({now - doing.since:.0f} s)", "dim"))
+    yield doing.spinner
     if doing.written:
         yield Text(f"{margin}  {safe(doing.written[-_TAIL:])}")
 

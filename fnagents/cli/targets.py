@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 from fnagents.agent import Agent, Agents, agents
 from fnagents.cli.reports import Unusable
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 def agents_at(target: str) -> Outcome[Agents, Unusable]:
     """The agents that stand at the target, or that the function there gives; the first one begins."""
-    found = _at(target, lambda value: not _are_agents(value) and callable(value))
+    found = _at(target, lambda value: callable(value) and not is_tool(value) and not _are_agents(value))
     if isinstance(found, Failure):
         return found
     value = found.unwrap()
@@ -37,10 +37,13 @@ def agents_at(target: str) -> Outcome[Agents, Unusable]:
 
 
 def _are_agents(value: Any) -> bool:
-    if not isinstance(value, Mapping):
+    if not _is_mapping(value):
         return isinstance(value, Agent)
-    given = list(cast("Mapping[Any, Any]", value).values())
-    return bool(given) and all(isinstance(one, Agent) for one in given)
+    return bool(value) and all(isinstance(one, Agent) for one in value.values())
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    return isinstance(value, Mapping)
 
 
 def tool_at(target: str) -> Outcome[Tool[..., Any, Any], Unusable]:

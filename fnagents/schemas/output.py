@@ -102,7 +102,7 @@ def schema(output: Any, *, strict: bool = True, name: str = "final_output") -> S
         }  # fmt: skip
     whole = {**root, "$defs": builder.definitions} if builder.definitions else root
     problems = judge(whole)
-    return Schema(name, _sent(compact(whole), strict, name), strict, wrapped, _unwrapping(decode, wrapped), problems)
+    return Schema(name, _sent(compact(whole), strict, what), strict, wrapped, _unwrapping(decode, wrapped), problems)
 
 
 def _is_object(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> bool:
@@ -120,8 +120,8 @@ def _unwrapping(decode: Callable[[Any], Any], wrapped: bool) -> Callable[[Any], 
     return decode_wrapped if wrapped else decode
 
 
-def _sent(text: str, strict: bool, name: str) -> str:
-    return strict_text(text, name) if strict else text
+def _sent(text: str, strict: bool, what: str) -> str:
+    return strict_text(text, f"{what}, made by schema(...)") if strict else text
 
 
 def _by_hand(given: dict[str, Any], strict: bool, name: str, what: str) -> Schema[Any]:
@@ -136,4 +136,4 @@ def _by_hand(given: dict[str, Any], strict: bool, name: str, what: str) -> Schem
             raise MismatchError
         return data
 
-    return Schema(name, _sent(text, strict, name), strict, False, decode, problems)
+    return Schema(name, _sent(text, strict, what), strict, False, decode, problems)

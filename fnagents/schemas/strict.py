@@ -45,24 +45,24 @@ def strict(schema: Mapping[str, Any]) -> Outcome[dict[str, Any], NotStrict]:
         return Failure(refused.problem)
 
 
-def strict_text(schema_text: str, tool_name: str) -> str:
-    """The strict form as JSON text; raises `DeclarationError`, naming the tool and the parameter, if there is none.
+def strict_text(schema_text: str, what: str) -> str:
+    """The strict form as JSON text; raises `DeclarationError`, naming `what` and the property, if there is none.
 
-    >>> strict_text('{"type":"object","properties":{}}', "ping")
+    >>> strict_text('{"type":"object","properties":{}}', "tool 'ping'")
     '{"type":"object","properties":{},"additionalProperties":false,"required":[]}'
     """
     try:
         schema = json.loads(schema_text)
     except (ValueError, RecursionError) as error:
-        raise DeclarationError(f"tool {tool_name!r}: its parameters are not JSON: {error}") from None
+        raise DeclarationError(f"{what}: its schema is not JSON: {error}") from None
     if not is_object(schema):
-        raise DeclarationError(f"tool {tool_name!r}: its parameters are not a JSON Schema object")
+        raise DeclarationError(f"{what}: its schema is not an object")
     outcome = strict(schema)
     if isinstance(outcome, Success):
         return compact(outcome.unwrap())
     problem = outcome.failure()
-    what = f"the parameter {problem.path!r}" if problem.path else "the schema of its parameters"
+    where = repr(problem.path) if problem.path else "its schema"
     raise DeclarationError(
-        f"tool {tool_name!r}: {what} cannot be strict: {problem.reason}; make the tool with strict=False, or give the "
-        "parameter a closed type (a dataclass, an attrs class, a TypedDict, an object with properties)"
+        f"{what}: {where} cannot be strict: {problem.reason}; say strict=False, or give it a closed type (a dataclass, "
+        "an attrs class, a TypedDict, an object with properties)"
     )
