@@ -15,17 +15,25 @@ from helpers import call, folded, given, made, replied
 
 from fnagents import (
     Agent,
+    Decided,
     Delegate,
+    Event,
     Failure,
+    Finished,
     Handoff,
     InputGuardrail,
     Output,
     Perform,
     Prepared,
+    Refused,
+    Reopened,
+    Returned,
     Run,
     Sent,
     Success,
     ToolCall,
+    ToolFailed,
+    ToolRaised,
     Trip,
     UnexpectedEventError,
     agents,
@@ -369,6 +377,25 @@ def test_a_reopening_is_caught_up_before_the_calls_that_it_sets_free(tmp_path: P
 
         assert ended.turns[0].calls[0].answer == Success(Output("3"))
         assert record.run == ended
+    beside = tmp_path / "beside.jsonl"
+    opened(beside, failed).close()
+    with opened(beside, ended) as record:
+        assert record.run == ended
+    assert load_run(beside.read_bytes()) == Success(ended)
+
+
+@pytest.mark.parametrize("later", [Decided(0), Refused(1, "not a number")])
+def test_what_is_said_of_a_turn_after_a_reopening_is_no_other_run(tmp_path: Path, later: Event) -> None:
+    """In canonical order it stands before the end that came before it."""
+    path, over = tmp_path / "run.jsonl", Finished(1, Failure(ToolFailed("0.0", ToolRaised("KeyError"))))
+    answered = Returned("0.0", Failure(ToolRaised("KeyError")), fatal=True)
+    run = folded(BEGUN, replied(0, call("add")), answered, over, Reopened(1, 10))
+    opened(path, run).close()
+    with opened(path, folded(run, later)) as record:
+        assert record.run == folded(run, later)
+        with pytest.raises(UnexpectedEventError):
+            record.append(later)
+    assert journal(path, run) == Failure(RunBehind(str(path), 1))
 
 
 def test_catching_up_may_be_asked_for(tmp_path: Path) -> None:
