@@ -25,7 +25,7 @@ __all__ = ["drive", "interrupt", "lockstep"]
 _PATIENCE = 1.0
 
 
-_Arrivals: TypeAlias = "asyncio.Queue[tuple[str, asyncio.Task[Event | None]]]"
+_Arrivals: TypeAlias = "asyncio.Queue[str]"
 
 
 async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
@@ -33,37 +33,44 @@ async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
 
     What `perform` raises passes through, after the other effects under way were cancelled.
     """
-    under_way: dict[str, asyncio.Task[Event | None] | None] = {}
+    under_way: dict[str, asyncio.Task[Event | None]] = {}
+    asked: set[str] = set()
     arrived: _Arrivals = asyncio.Queue()
     try:
         while True:
-            effects = [(name, effect) for effect in plan(agents, run) if (name := key(effect)) not in under_way]
-            if len(effects) == 1 and not _running(under_way):
-                name, effect = effects[0]
-                under_way[name] = None
-                event = await perform(effect)
-            else:
-                for name, effect in effects:
-                    under_way[name] = task = asyncio.ensure_future(_performed(perform, effect))
-                    task.add_done_callback(partial(_arrive, arrived, name))
-                if not _running(under_way):
-                    return run
-                name, task = await arrived.get()
-                under_way[name] = None
-                event = task.result()
-            if event is not None:
-                del under_way[name]
-                run = step(run, event)
+            effects = [
+                (name, effect)
+                for effect in plan(agents, run)
+                if (name := key(effect)) not in under_way and name not in asked
+            ]
+            if len(effects) == 1 and not under_way:
+                (name, effect) = effects[0]
+                run = _folded(run, name, await perform(effect), asked)
+                continue
+            for name, effect in effects:
+                under_way[name] = task = asyncio.ensure_future(_performed(perform, effect))
+                task.add_done_callback(partial(_arrive, arrived, name))
+            if not under_way:
+                return run
+            name = await arrived.get()
+            run = _folded(run, name, under_way.pop(name).result(), asked)
+            # What has arrived meanwhile is folded before planning again: it changes nothing but the work.
+            while not arrived.empty():
+                name = arrived.get_nowait()
+                run = _folded(run, name, under_way.pop(name).result(), asked)
     finally:
-        await _stop([task for task in under_way.values() if task is not None])
+        await _stop(list(under_way.values()))
 
 
-def _arrive(arrived: _Arrivals, name: str, task: asyncio.Task[Event | None]) -> None:
-    arrived.put_nowait((name, task))
+def _folded(run: Run, name: str, event: Event | None, asked: set[str]) -> Run:
+    if event is None:
+        asked.add(name)
+        return run
+    return step(run, event)
 
 
-def _running(under_way: dict[str, asyncio.Task[Event | None] | None]) -> bool:
-    return any(task is not None for task in under_way.values())
+def _arrive(arrived: _Arrivals, name: str, _task: asyncio.Task[Event | None]) -> None:
+    arrived.put_nowait(name)
 
 
 async def _performed(perform: Perform, effect: Effect) -> Event | None:

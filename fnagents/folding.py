@@ -8,6 +8,7 @@ total form, for events that come from outside.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import NoReturn, TypeAlias, assert_never
 
 from attrs import evolve
@@ -123,16 +124,17 @@ def _replied(run: Run, event: Replied) -> Run:
     else:
         turns = run.turns[:-1]
     calls: list[CallState] = []
-    ids = run.ids
+    added: set[str] = set()
     for item in event.outcome.unwrap().items if isinstance(event.outcome, Success) else ():
         if isinstance(item, ToolCall):
-            name = _wire_id(item.id, f"call_{len(turns)}_{len(calls)}", ids)
-            ids = _with(ids, name)
+            name = _wire_id(item.id, f"call_{len(turns)}_{len(calls)}", (*run.ids, added))
+            added.add(name)
             calls.append(CallState(item, name))
+    ids = _with(run.ids, frozenset(added)) if added else run.ids
     return evolve(run, turns=(*turns, evolve(turn, replied=event, calls=tuple(calls))), ids=ids)
 
 
-def _wire_id(given: str, made: str, taken: tuple[frozenset[str], ...]) -> str:
+def _wire_id(given: str, made: str, taken: Iterable[AbstractSet[str]]) -> str:
     """The provider's id if it is there and new, else one made from the call's place."""
     name = given or made
     while any(name in ids for ids in taken):
@@ -140,9 +142,8 @@ def _wire_id(given: str, made: str, taken: tuple[frozenset[str], ...]) -> str:
     return name
 
 
-def _with(ids: tuple[frozenset[str], ...], name: str) -> tuple[frozenset[str], ...]:
-    """The ids and one more.  Sets of equal size are joined, so an id is copied log(n) times in all, not n."""
-    added = frozenset((name,))
+def _with(ids: tuple[frozenset[str], ...], added: frozenset[str]) -> tuple[frozenset[str], ...]:
+    """The ids and some more.  Sets of equal size are joined, so an id is copied log(n) times in all, not n."""
     while ids and len(ids[-1]) <= len(added):
         added |= ids[-1]
         ids = ids[:-1]

@@ -183,16 +183,17 @@ def _claimed(text: str) -> dict[str, Any] | NewerVersion | Changed:
         if version.__class__ is int and version > NEWEST:
             return NewerVersion(version, NEWEST)
         names = ["version", "digests", "chain", "hmac"]
-        if list(data) in (names[:3], names) and version == NEWEST and _holds_texts(data) and encoded(data) == text:
+        if list(data) in (names[:3], names) and _is_sound(data) and encoded(data) == text:
             claimed: dict[str, Any] = data
             return claimed
     return Changed("the seal", "it cannot be read")
 
 
-def _holds_texts(data: dict[str, Any]) -> bool:
+def _is_sound(data: dict[str, Any]) -> bool:
     digests = data["digests"]
     texts = digests if digests.__class__ is list else [None]
-    return all(one.__class__ is str for one in (*texts, data["chain"], data.get("hmac", "")))
+    all_texts = all(one.__class__ is str for one in (*texts, data["chain"], data.get("hmac", "")))
+    return all_texts and data["version"].__class__ is int and data["version"] == NEWEST
 
 
 # --- a text, taken apart -------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ import fnagents
 __all__ = ["command", "environment", "on_terminal"]
 
 HERE = Path(__file__).parent
+#: Makes the terminal the process's own, so that Ctrl-C is a signal, and becomes the command.
+LOGIN = "import os, sys; os.login_tty(0); os.execv(sys.argv[1], sys.argv[1:])"
 COMMAND = [sys.executable, "-W", "error", "-m", "fnagents"]
 
 
@@ -43,10 +45,8 @@ def on_terminal(cwd: Path, arguments: Sequence[str], answers: Sequence[tuple[str
     Each answer is typed when what it answers has been shown since the last one.
     """
     main, end = pty.openpty()
-    streams = {"stdin": end, "stdout": end, "stderr": end}
-    # Its controlling terminal, so that Ctrl-C is a signal.
-    login = lambda: os.login_tty(0)  # noqa: E731
-    process = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, env=environment(), preexec_fn=login, **streams)
+    words = [sys.executable, "-c", LOGIN, *COMMAND, *arguments]
+    process = subprocess.Popen(words, cwd=cwd, env=environment(), stdin=end, stdout=end, stderr=end)
     os.close(end)
     try:
         shown = _talked(main, list(answers))

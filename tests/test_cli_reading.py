@@ -1,7 +1,6 @@
 """The commands that read files and modules: what they print, what machines get, and how they exit."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +78,7 @@ def machine(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_show_tells_the_conversation(capsys: pytest.CaptureFixture[str]) -> None:
     """From the input to the output, with what it cost."""
     run = ended(call("look", where="here"), "all done", id="r1")
+    capsys.readouterr()
     assert main(["show", saved(run)]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
@@ -211,6 +211,7 @@ def test_costs_are_counted_in_words() -> None:
 def test_replay_of_an_unchanged_agent(capsys: pytest.CaptureFixture[str]) -> None:
     """It makes the recorded run again, and exits with 0."""
     file = saved(ended(call("look", where="here"), "all done"))
+    capsys.readouterr()
     assert main(["replay", "cli_agents:banker", file]) == 0
     assert capsys.readouterr().out == "equal: 2 turns\n"
     assert main(["replay", "--json", "cli_agents:factory", file]) == 0
@@ -405,7 +406,7 @@ def test_a_target_that_cannot_be_used_is_one_line(
     """It says what is missing, or of which type it is; somebody's broken module is named with the line."""
     for name, text in MODULES.items():
         Path(f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(os.getcwd())
+    monkeypatch.syspath_prepend(Path.cwd())
     assert main(["replay", target, saved(ended("x"))]) == 2
     shown = capsys.readouterr()
     assert shown.err.startswith(f"fnagents: {TARGETS[target]}")
