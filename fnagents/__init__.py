@@ -134,8 +134,9 @@ if TYPE_CHECKING:
     )
     from fnagents.driving import drive, interrupt, lockstep
     from fnagents.invoking import invoke
-    from fnagents.journals import Journal, drive_recorded, journal
+    from fnagents.journals import Journal, JournalError, drive_recorded, journal
     from fnagents.perform import Perform, performer
+    from fnagents.reexecution import Comparison, reexecute
     from fnagents.replays import Divergence, replay
     from fnagents.resilience import fallback, retrying, timed
     from fnagents.running import StartOptions, as_function, output, resume, run, run_sync
@@ -161,6 +162,7 @@ __all__ = [
     "Check",
     "Checked",
     "Checkup",
+    "Comparison",
     "ConnectionFailed",
     "ContextTooLong",
     "CorruptFile",
@@ -194,6 +196,7 @@ __all__ = [
     "Item",
     "ItemDone",
     "Journal",
+    "JournalError",
     "Listing",
     "LoadError",
     "MalformedResponse",
@@ -295,6 +298,7 @@ __all__ = [
     "performer",
     "plan",
     "recorded",
+    "reexecute",
     "reject",
     "reopen",
     "replay",
@@ -313,9 +317,11 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Comparison": "fnagents.reexecution",
     "CorruptFile": "fnagents.codec",
     "Divergence": "fnagents.replays",
     "Journal": "fnagents.journals",
+    "JournalError": "fnagents.journals",
     "LoadError": "fnagents.codec",
     "NewerVersion": "fnagents.codec",
     "NotAFnagentsFile": "fnagents.codec",
@@ -341,6 +347,7 @@ _LAZY = {
     "output": "fnagents.running",
     "performer": "fnagents.perform",
     "recorded": "fnagents.wrap",
+    "reexecute": "fnagents.reexecution",
     "replay": "fnagents.replays",
     "replayed": "fnagents.wrap",
     "responses_client": "fnagents.clients",

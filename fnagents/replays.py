@@ -75,7 +75,7 @@ class Divergence:
     def problem(self) -> str:
         """The divergence in one line."""
         expected, got = shortened(self.expected, 200), shortened(self.got, 200)
-        return f"{self.cause} at {self.key} (event {self.index}): recorded {expected!r}, today {got!r}"
+        return f"{self.cause} at {self.key} (event {self.index}): then {expected!r}, now {got!r}"
 
 
 #: Where in a run something belongs: the path, and the place or a word and the turn.

@@ -114,6 +114,12 @@ async def streaming(request: ModelRequest, emit: Emit) -> Outcome[ModelResponse,
     return Success(ModelResponse((Message("assistant", "right words"),)))
 
 
+async def pays_slowly(request: ModelRequest, emit: Emit) -> Outcome[ModelResponse, ModelError]:
+    """A model that takes its time before it pays."""
+    await asyncio.sleep(1)
+    return Success(ModelResponse(tuple(paying(3)) if request.turn == 0 else (Message("assistant", "all done"),)))
+
+
 @define
 class Closing:
     """A model with connections to close."""

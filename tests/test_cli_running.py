@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from background import serving
 from cli_agents import HOSTILE, banker, pair, paying
-from model_server import completed, message, stream, whole
-from model_server import events as as_stream
+from model_server import completed, message, whole
 from terminal import COMMAND, command, environment
 
 from fnagents import Agent, ModelFailed, Run, ServerFailed, Success, TurnsExhausted, dump_run, load_run, run_sync
@@ -57,7 +56,9 @@ def test_the_output_goes_to_stdout_and_the_rest_to_stderr(capsys: pytest.Capture
     assert lines[0].startswith('banker calls look {"where": "here"}')
     assert f"look gives {safe} in here" in lines
     assert f"fail: The tool failed: ValueError: {safe}" in lines
-    assert any(one.startswith(f"tool fail raised at call 0.1: ValueError: {safe} (cli_agents.py, line ") for one in lines)
+    assert any(
+        one.startswith(f"tool fail raised at call 0.1: ValueError: {safe} (cli_agents.py, line ") for one in lines
+    )
     assert lines[-1] == "2 requests, 0 input tokens, 0 output tokens"
     assert "\x1b" not in shown.err
 
@@ -249,9 +250,7 @@ def test_without_a_key_or_a_client_there_is_nobody_to_ask(capsys: pytest.Capture
     assert not Path("run.jsonl").exists()
 
 
-def test_the_default_client_asks_the_api(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_default_client_asks_the_api(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """With the key of the environment; `--model` is for agents that name none."""
     with serving([whole(completed(message("hello")))]) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "a key for tests")
@@ -289,16 +288,17 @@ def test_the_default_client_asks_the_api(
         ),
         (["cli_agents:none", "hi"], "the module cli_agents has no none"),
         (["cli_agents:banker"], "give an input for a new run, or --resume FILE to go on with one"),
-        (["cli_agents:banker", "hi", "--resume", "x"], "give an input for a new run, or --resume FILE to go on with one"),
+        (
+            ["cli_agents:banker", "hi", "--resume", "x"],
+            "give an input for a new run, or --resume FILE to go on with one",
+        ),
         (
             ["cli_agents:banker", "hi", "--max-turns", "-1"],
             "argument --max-turns: '-1' is no count of turns (see fnagents run --help)",
         ),
     ],
 )
-def test_what_cannot_be_used_is_one_line(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_used_is_one_line(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is begun."""
     assert main(["run", *words]) == 2
     assert capsys.readouterr() == ("", f"fnagents: {told}\n")
@@ -398,12 +398,3 @@ def test_the_log_is_shown_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "logs:agent", "hi", "--client", "cli_agents:done"]) == 0
     assert "be\\x1bware" in capsys.readouterr().err
     assert logging.getLogger("fnagents").handlers == before
-
-
-def test_a_stream_is_read_on_a_terminal_only() -> None:
-    """Where nobody watches, the whole answer comes at once: the server is asked so."""
-    with serving([stream(as_stream(completed(message("hello"))))]) as server:
-        environment_of = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": server.url}
-        done = command(Path.cwd(), "run", "cli_agents:banker", "hi", **environment_of)
-        assert server.requests[0].json.get("stream") is None
-        assert done.returncode == 1

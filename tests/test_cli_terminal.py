@@ -4,7 +4,7 @@ import asyncio
 import os
 import pty
 import re
-import termios
+import threading
 import time
 from collections.abc import Callable, Iterator
 from io import StringIO
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from background import serving
-from cli_agents import HOSTILE, banker, nested, paying, streaming
+from cli_agents import HOSTILE, banker, nested, paying
 from helpers import call, made
 from model_server import completed, message, stream
 from model_server import events as as_stream
@@ -26,6 +26,12 @@ from fnagents import (
     ArgumentsDelta,
     Declined,
     Delegate,
+    Emit,
+    Message,
+    ModelError,
+    ModelRequest,
+    ModelResponse,
+    Outcome,
     ReasoningDelta,
     Restarted,
     Run,
@@ -111,7 +117,7 @@ def test_ctrl_c_at_a_question(tmp_path: Path) -> None:
 
 def test_what_was_typed_before_the_question_is_no_answer(tmp_path: Path) -> None:
     """A key that was pressed too early approves nothing."""
-    words = [*RUN, "cli_agents:pays"]
+    words = [*RUN, "cli_agents:pays_slowly"]
     code, _ = on_terminal(tmp_path, words, [("thinks", b"y\n"), (QUESTION, b"n\n")])
     assert code == 0
     assert [type(one) for one in decisions(tmp_path)] == [Declined]
@@ -168,15 +174,23 @@ def shown(given: Screen) -> str:
     return file.getvalue()
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what nobody tells."""
+    while not holds():  # noqa: ASYNC110  # a text that is printed sets no event
+        await asyncio.sleep(0.01)
+
+
 async def typed(given: Screen, end: int, *answers: bytes) -> None:
     """A person who answers each question when it is there."""
-    for count, answer in enumerate(answers, 1):
-        while shown(given).count(QUESTION) < count:
-            await asyncio.sleep(0.01)
+    for answer in answers:
+        before = len(shown(given))
+        await until(lambda: QUESTION in shown(given)[before:])  # noqa: B023  # it is called here only
         os.write(end, answer)
 
 
-async def asked(given: Screen, ends: tuple[int, int], agent: Agent[Any, Any], replies: list[Any], *answers: bytes) -> Run:
+async def asked(
+    given: Screen, ends: tuple[int, int], agent: Agent[Any, Any], replies: list[Any], *answers: bytes
+) -> Run:
     """A run whose questions are answered by a person."""
     everyone = agents(agent)
     perform = Person(given, ends[1]).answering(performer(everyone, scripted(*replies), watch=given.watch))
@@ -196,7 +210,7 @@ def test_questions_come_one_at_a_time(ends: tuple[int, int]) -> None:
     """Each answer is for its own call."""
     given = screen()
     replies = [paying(3, 4, 5), "done"]
-    run = asyncio.run(asked(given, ends, banker, replies, b"yes\n", b"no\n", b"too much\n"))
+    run = asyncio.run(asked(given, ends, banker, replies, b"?\n", b"yes\n", b"no\n", b"too much\n"))
     assert decided(run) == [
         ("Approved", "0.0", False, ""),
         ("Declined", "0.1", False, ""),
@@ -237,8 +251,7 @@ def test_lines_wait_while_somebody_is_asked(ends: tuple[int, int]) -> None:
     async def late() -> Run:
         agent = Agent("banker", tools=[*banker.tools, made("soon", soon)])
         run = asyncio.create_task(asked(given, ends, agent, [[*paying(3), call("soon", "s")], "done"]))
-        while QUESTION not in shown(given):
-            await asyncio.sleep(0.01)
+        await until(lambda: QUESTION in shown(given))
         await asyncio.sleep(0.2)
         assert "soon done" not in shown(given)
         os.write(ends[0], b"y\n")
@@ -254,8 +267,7 @@ def test_a_terminal_that_goes_away_answers_nothing(ends: tuple[int, int]) -> Non
 
     async def leaving() -> Run:
         run = asyncio.create_task(asked(given, ends, banker, [paying(3)]))
-        while QUESTION not in shown(given):
-            await asyncio.sleep(0.01)
+        await until(lambda: QUESTION in shown(given))
         os.close(ends[0])
         return await run
 
@@ -273,32 +285,42 @@ def test_a_terminal_shows_what_is_under_way(ends: tuple[int, int]) -> None:
         return "slept"
 
     inner = Agent("inner", tools=[made("sleep", slow)])
-    outer = Agent("outer", tools=[made("ask", lambda context, text: Delegate("inner", "sleep!"), agents=(inner,))])
+    delegate = Delegate("inner", "sleep!", extract=True)
+    ask = made("ask", lambda context, text: delegate, agents=(inner,), extract=lambda context, run: "extracted")
+    outer = Agent("outer", tools=[ask])
     replies = [call("ask"), call("sleep"), "inner done", "outer done"]
     run = asyncio.run(asked(given, ends, outer, replies))
     assert run.outcome == Success("outer done")
     assert "  sleep runs (0 s)" in plain(shown(given))
+    assert "ask gives extracted" in plain(shown(given))
     assert "\x1b[?25h" in shown(given)
 
 
 def test_deltas_are_gathered() -> None:
     """Text and reasoning; what no longer counts is forgotten, and what belongs to nothing under way is nothing."""
     given = screen()
-    client = streaming
     everyone = agents(banker)
     seen: list[str] = []
 
-    def watch(path: tuple[str, ...], turn: int, delta: Any) -> None:
-        given.watch(path, turn, delta)
-        seen.append(given.writing("model-0"))
+    async def client(request: ModelRequest, emit: Emit) -> Outcome[ModelResponse, ModelError]:
+        for delta in (TextDelta("wrong"), Restarted(), ReasoningDelta("hm "), ArgumentsDelta("{"), TextDelta("right")):
+            emit(delta)
+            seen.append(rendered(given).split(" s)\n")[1].strip())
+        return Success(ModelResponse((Message("assistant", "right"),)))
 
-    async def go() -> None:
-        given.watch((), 7, TextDelta("nobody"))
-        perform = observed(performer(everyone, client, watch=watch), given.observe)
-        await drive(everyone, start(banker, "hi"), perform)
+    given.watch((), 7, TextDelta("nobody"))
+    perform = observed(performer(everyone, client, watch=given.watch), given.observe)
+    asyncio.run(drive(everyone, start(banker, "hi"), perform))
+    assert seen == ["wrong", "", "hm", "hm", "hm right"]
+    assert rendered(given) == ""
 
-    asyncio.run(go())
-    assert seen == ["wrong words", "", "right ", f"right words {HOSTILE}"]
+
+def rendered(given: Screen) -> str:
+    """What a terminal shows of it at this moment."""
+    console = Console(file=StringIO(), width=100)
+    console.print(given.under_way(), end="")
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue()
 
 
 def test_a_quiet_screen_says_nothing() -> None:
@@ -314,12 +336,19 @@ def test_a_terminal_is_asked_where_there_is_one(
 ) -> None:
     """The standard input, if it is one: what the command finds is used."""
     monkeypatch.chdir(tmp_path)
-    os.set_blocking(ends[0], False)
+    err = StringIO()
+
+    def person() -> None:
+        while QUESTION not in err.getvalue():
+            time.sleep(0.01)
+        os.write(ends[0], b"y\n")
+
     with os.fdopen(os.dup(ends[1])) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        monkeypatch.setattr("termios.tcflush", lambda *given: os.write(ends[0], b"y\n"))
+        monkeypatch.setattr("sys.stderr", err)
+        thread = threading.Thread(target=person)
+        thread.start()
         assert main([*RUN, "cli_agents:pays"]) == 0
-    assert "pay is approved" in capsys.readouterr().err
-
-
-__all__ = ["ArgumentsDelta", "ReasoningDelta", "Restarted", "termios", "time"]
+        thread.join()
+    assert "pay is approved" in err.getvalue()
+    assert capsys.readouterr().out == "all done\n"

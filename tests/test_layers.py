@@ -27,6 +27,7 @@ FLOORS = [
         "driving",
         "running",
         "invoking",
+        "reexecution",
         "http",
         "clients",
         "resilience",

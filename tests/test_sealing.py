@@ -181,7 +181,9 @@ def test_an_empty_key_is_a_mistake() -> None:
 
 def test_data_that_is_too_deep_to_spell_is_a_failure() -> None:
     """Python's own limit may be met in spelling what it could read: halves of characters take more of it."""
-    found = [(seal(text), verify(text)) for text in map(deep, range(100, 3000, 100)) if isinstance(load_run(text), Success)]
+    found = [
+        (seal(text), verify(text)) for text in map(deep, range(100, 3000, 100)) if isinstance(load_run(text), Success)
+    ]
     failure = Failure(CorruptFile("$", "it is nested too deep"))
     assert (failure, failure) in found
     assert all(pair == (failure, failure) or pair[1] == Failure(NotSealed()) for pair in found)

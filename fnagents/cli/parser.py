@@ -42,7 +42,18 @@ def parsed(given: Sequence[str]) -> Namespace:
     schema.add_argument("tool", metavar="MODULE:TOOL")
     for command in commands.choices.values():
         command.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    return parser.parse_args(given)
+    return _of_run(parser, given) if given[:1] == ["run"] else parser.parse_args(given)
+
+
+def _of_run(parser: _Parser, given: Sequence[str]) -> Namespace:
+    """`argparse` takes what the user says only where it follows the agent at once; here it may stand anywhere."""
+    end = list(given).index("--") if "--" in given else len(given)
+    arguments, rest = parser.parse_known_args(given[:end])
+    odd = [word for word in rest if word.startswith("-")]
+    words = [*([] if arguments.input is None else [arguments.input]), *rest, *given[end + 1 :]]
+    if odd or len(words) > 1:
+        parser.error(f"unrecognized arguments: {' '.join(odd or words[1:])}")
+    return Namespace(**{**vars(arguments), "input": words[0] if words else None})
 
 
 def _run(parser: ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import termios
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from attrs import define, field
 from rich.text import Text
@@ -84,6 +84,8 @@ class Person:
                 return Declined(ask.place, digest, path=ask.path)
             case (reason,):
                 return Declined(ask.place, digest, reason, path=ask.path)
+            case _:
+                assert_never(said)
 
     async def _asked(self, ask: Ask) -> Meant:
         """What was answered; None where nobody answers."""
@@ -116,9 +118,6 @@ async def _line(terminal: int) -> str | None:
     loop.add_reader(terminal, ready.set)
     try:
         await ready.wait()
-        said = os.read(terminal, 65_536)
-    except OSError:
-        return None
     finally:
         loop.remove_reader(terminal)
-    return said.decode(errors="replace") or None
+    return os.read(terminal, 65_536).decode(errors="replace") or None

@@ -14,7 +14,7 @@ from fnagents.cli.reports import FAILED, OK, Report, unusable
 from fnagents.cli.targets import agents_at, tool_at
 from fnagents.cli.telling import asked, costs, indented, state_of, story
 from fnagents.cli.texts import exact, line, parted, safe
-from fnagents.codec import CorruptFile, NewerVersion, NotAFnagentsFile
+from fnagents.codec import LoadError
 from fnagents.decisions import interruptions
 from fnagents.outcome import Failure, Success
 from fnagents.prose import explain
@@ -30,12 +30,12 @@ _LONGEST = 20_000
 
 def show_run(arguments: Namespace) -> Report:
     """The conversation, the turns, the costs, how it ended, and what it waits for."""
-    match loaded(arguments.file):
-        case Failure(why):
-            return unusable(why)
-        case Success(run):
-            data = {**summary(run), "items": conversation(run)}
-            return Report(OK, data, "".join(f"{text}\n" for text in _shown(run)))
+    held = loaded(arguments.file)
+    if isinstance(held, Failure):
+        return unusable(held.failure())
+    run = held.unwrap()
+    data = {**summary(run), "items": conversation(run)}
+    return Report(OK, data, "".join(f"{text}\n" for text in _shown(run)))
 
 
 def _shown(run: Run) -> Iterator[str]:
@@ -48,13 +48,11 @@ def _shown(run: Run) -> Iterator[str]:
     yield f"in all: {costs(run.usage)}"
     for ask in interruptions(run):
         yield f"waiting: {asked(ask)}"
-    match run.outcome:
-        case Success(text):
-            yield f"output: {safe(text)}"
-        case Failure(error):
-            yield f"failed: {safe(explain(error))}"
-        case None:
-            return
+    outcome = run.outcome
+    if isinstance(outcome, Success):
+        yield f"output: {safe(outcome.unwrap())}"
+    elif isinstance(outcome, Failure):
+        yield f"failed: {safe(explain(outcome.failure()))}"
 
 
 def replay_run(arguments: Namespace) -> Report:
@@ -93,16 +91,17 @@ def verify_file(arguments: Namespace) -> Report:
         return unusable(key.failure())
     if isinstance(text, Failure):
         return unusable(text.failure())
-    match verify(text.unwrap(), key.unwrap()):
-        case Success(found):
-            by = "and by this key" if found.signed else "as far as a seal without a key can say"
-            told = f"as it was sealed, {by}: {found.events} events\n"
-            return Report(OK, {"verified": True, "problem": None, **attrs.asdict(found)}, told)
-        case Failure(NotAFnagentsFile() | NewerVersion() | CorruptFile() as error):
-            return unusable(f"{line(arguments.file)}: {error.problem}")
-        case Failure(error):
-            data = {"verified": False, "problem": error.problem}
-            return Report(FAILED, data, problem=f"{line(arguments.file)}: {error.problem}")
+    verdict = verify(text.unwrap(), key.unwrap())
+    if isinstance(verdict, Success):
+        found = verdict.unwrap()
+        by = "and by this key" if found.signed else "as far as a seal without a key can say"
+        told = f"as it was sealed, {by}: {found.events} events\n"
+        return Report(OK, {"verified": True, "problem": None, **attrs.asdict(found)}, told)
+    error = verdict.failure()
+    problem = f"{line(arguments.file)}: {error.problem}"
+    if isinstance(error, LoadError):
+        return unusable(problem)
+    return Report(FAILED, {"verified": False, "problem": error.problem}, problem=problem)
 
 
 def seal_file(arguments: Namespace) -> Report:
@@ -123,10 +122,10 @@ def seal_file(arguments: Namespace) -> Report:
 
 def show_schemas(arguments: Namespace) -> Report:
     """By which schema a tool's calls are judged, and what the model is sent."""
-    match tool_at(arguments.tool):
-        case Failure(why):
-            return unusable(why)
-        case Success(tool):
-            data = {"name": tool.name, "judging": tool.parameters, "definition": tool.definition}
-            judging, definition = (json.dumps(data[part], indent=2, ensure_ascii=False) for part in list(data)[1:])
-            return Report(OK, data, safe(f"judging:\n{judging}\n\ndefinition, as sent:\n{definition}\n"))
+    found = tool_at(arguments.tool)
+    if isinstance(found, Failure):
+        return unusable(found.failure())
+    tool = found.unwrap()
+    data = {"name": tool.name, "judging": tool.parameters, "definition": tool.definition}
+    judging, definition = (json.dumps(data[part], indent=2, ensure_ascii=False) for part in ("judging", "definition"))
+    return Report(OK, data, safe(f"judging:\n{judging}\n\ndefinition, as sent:\n{definition}\n"))

@@ -100,9 +100,7 @@ class Screen:
 
     def _start(self) -> None:
         if self.console.is_terminal and not self.quiet:
-            self._live = Live(
-                get_renderable=self._under_way, console=self.console, transient=True, refresh_per_second=8
-            )
+            self._live = Live(get_renderable=self.under_way, console=self.console, transient=True, refresh_per_second=8)
             self._live.start()
 
     def _stop(self) -> None:
@@ -110,7 +108,8 @@ class Screen:
             self._live.stop()
             self._live = None
 
-    def _under_way(self) -> Group:
+    def under_way(self) -> Group:
+        """What is shown of the effects that were not answered yet."""
         now = time.monotonic()
         return Group(*(one for doing in list(self._doing.values()) for one in _shown(doing, now)))
 
