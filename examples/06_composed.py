@@ -44,17 +44,12 @@ async def report(topic: str) -> Outcome[Summary, RunError]:
             return Failure(error)
 
 
-def summary(text: str) -> FutureResult[Summary, RunError]:
-    """The second agent, in the form that `returns` composes."""
-    return FutureResult(summarise(text))
-
-
 async def main() -> None:
     """By `match`, by `bind`, and a failure that stays a value."""
     print("the model is", "real" if "OPENAI_API_KEY" in os.environ else "recorded")
     print(await report("the sea"))
     moon: FutureResult[str, RunError] = FutureResult(write("the moon"))
-    print(await moon.bind(summary))
+    print(await moon.bind(lambda text: FutureResult(summarise(text))))  # pyright: ignore[reportUnknownMemberType]
     nobody = as_function(Agent("nobody"), client=model(), max_turns=0)
     for outcome in await asyncio.gather(nobody("a"), nobody("b")):
         print(explain(outcome.failure()))

@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     from fnagents.replays import Divergence, replay
     from fnagents.resilience import fallback, retrying, timed
     from fnagents.running import StartOptions, as_function, output, resume, run, run_sync
+    from fnagents.sealing import Verified, VerifyError, seal, verify
     from fnagents.wrap import approved_by, limited, observed, recorded, replayed
 
 __all__ = [
@@ -269,6 +270,8 @@ __all__ = [
     "UnrenderableOutput",
     "Usage",
     "Verdict",
+    "Verified",
+    "VerifyError",
     "agents",
     "approve",
     "approved_by",
@@ -309,11 +312,13 @@ __all__ = [
     "run",
     "run_sync",
     "schema",
+    "seal",
     "sealed",
     "start",
     "step",
     "timed",
     "tool",
+    "verify",
 ]
 
 _LAZY = {
@@ -328,6 +333,8 @@ _LAZY = {
     "Perform": "fnagents.perform",
     "StartOptions": "fnagents.running",
     "Store": "fnagents.caching",
+    "Verified": "fnagents.sealing",
+    "VerifyError": "fnagents.sealing",
     "approved_by": "fnagents.wrap",
     "as_function": "fnagents.running",
     "cached": "fnagents.caching",
@@ -355,7 +362,9 @@ _LAZY = {
     "retrying": "fnagents.resilience",
     "run": "fnagents.running",
     "run_sync": "fnagents.running",
+    "seal": "fnagents.sealing",
     "timed": "fnagents.resilience",
+    "verify": "fnagents.sealing",
 }
 
 

@@ -287,6 +287,9 @@ def test_the_default_client_asks_the_api(monkeypatch: pytest.MonkeyPatch, capsys
             "the module cli_agents has no none",
         ),
         (["cli_agents:none", "hi"], "the module cli_agents has no none"),
+        (["cli_agents:banker", "hi", "ho"], "unrecognized arguments: ho (see fnagents --help)"),
+        (["cli_agents:banker", "hi", "--", "--ho"], "unrecognized arguments: --ho (see fnagents --help)"),
+        (["cli_agents:banker", "--nope"], "unrecognized arguments: --nope (see fnagents --help)"),
         (["cli_agents:banker"], "give an input for a new run, or --resume FILE to go on with one"),
         (
             ["cli_agents:banker", "hi", "--resume", "x"],

@@ -17,7 +17,19 @@ FLOORS = [
     ["outcome", "errors", "prose", "jsontext", "items"],
     ["schemas", "models", "tools", "agent", "protocol", "runs"],
     ["define", "rendering", "transcript", "planning", "folding", "core", "decisions"],
-    ["shapes", "converting", "pieces", "refolding", "documents", "lines", "codec", "wire", "replays", "matching"],
+    [
+        "shapes",
+        "converting",
+        "pieces",
+        "refolding",
+        "documents",
+        "lines",
+        "codec",
+        "sealing",
+        "wire",
+        "replays",
+        "matching",
+    ],
     [
         "workers",
         "pipeline",
@@ -36,7 +48,7 @@ FLOORS = [
         "wrap",
         "journals",
     ],
-    ["testing"],
+    ["testing", "cli", "__main__"],
 ]
 ORDER = [name for floor in FLOORS for name in floor]
 PURE = {name for floor in FLOORS[:4] for name in floor}

@@ -1,9 +1,11 @@
 """The README: its commands are where they should be, its blocks run."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from terminal import command
 
 from fnagents.testing import no_network
 
@@ -21,9 +23,9 @@ def test_the_first_two_blocks_are_the_two_commands() -> None:
     assert all(line.startswith(("python3 -m venv ", ".venv")) for line in (run_it + test_it).splitlines())
 
 
-def test_all_other_blocks_are_python() -> None:
-    """Nothing is shown that is not executed."""
-    assert {language for language, _ in BLOCKS[2:]} == {"python"}
+def test_all_other_blocks_are_run() -> None:
+    """Nothing is shown that is not executed: Python, and commands with what they print."""
+    assert {language for language, _ in BLOCKS[2:]} == {"python", "console"}
 
 
 def test_every_python_block_runs_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,5 +33,19 @@ def test_every_python_block_runs_offline(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "readme"}
     with no_network():
-        for _, block in BLOCKS[2:]:
-            exec(compile(block, "README.md", "exec"), names)
+        for language, block in BLOCKS[2:]:
+            if language == "python":
+                exec(compile(block, "README.md", "exec"), names)
+
+
+def test_every_command_prints_what_is_shown(tmp_path: Path) -> None:
+    """In a folder with the files that the Python blocks name in their first line."""
+    for language, block in BLOCKS[2:]:
+        if named := re.match(r"# (\w+\.py)\n", block):
+            (tmp_path / named[1]).write_text(block, encoding="utf-8")
+        for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:] if language == "console" else ():
+            words, _, printed = shown.partition("\n")
+            program, *arguments = shlex.split(words)
+            assert program == "fnagents"
+            done = command(tmp_path, *arguments)
+            assert (done.returncode, done.stderr + done.stdout) == (0, printed), words

@@ -62,15 +62,13 @@ def replay_run(arguments: Namespace) -> Report:
         return unusable(agents.failure())
     if isinstance(run, Failure):
         return unusable(run.failure())
-    match replay(agents.unwrap(), run.unwrap()):
-        case Success(same):
-            turns = len(same.turns)
-            return Report(OK, {"equal": True, "divergence": None}, f"equal: {turns} turn{'' if turns == 1 else 's'}\n")
-        case Failure(found):
-            data = {"equal": False, "divergence": attrs.asdict(found)}
-            return Report(
-                FAILED, data, _parting(found), f"{line(arguments.file)}: today's agent differs: {found.cause}"
-            )
+    again = replay(agents.unwrap(), run.unwrap())
+    if isinstance(again, Success):
+        turns = len(again.unwrap().turns)
+        return Report(OK, {"equal": True, "divergence": None}, f"equal: {turns} turn{'' if turns == 1 else 's'}\n")
+    found = again.failure()
+    problem = f"{line(arguments.file)}: today's agent differs: {found.cause}"
+    return Report(FAILED, {"equal": False, "divergence": attrs.asdict(found)}, _parting(found), problem)
 
 
 def _parting(found: Divergence) -> str:

@@ -76,15 +76,14 @@ def run_agent(arguments: Namespace, console: Console, terminal: int | None) -> R
 
 def _reported(run: Run, file: str | None, how: str) -> Report:
     data = {**summary(run), "file": file}
-    match run.outcome:
-        case None:
-            count = len(interruptions(run))
-            waits = "a question waits" if count == 1 else f"{count} questions wait"
-            return Report(PAUSED, data, problem=f"paused: {waits} for an answer; {how}")
-        case Success(text):
-            return Report(OK, data, f"{safe(text)}\n")
-        case Failure(error):
-            return Report(FAILED, data, problem=f"the run failed: {line(explain(error), 4_000)}")
+    outcome = run.outcome
+    if isinstance(outcome, Success):
+        return Report(OK, data, f"{safe(outcome.unwrap())}\n")
+    if isinstance(outcome, Failure):
+        return Report(FAILED, data, problem=f"the run failed: {line(explain(outcome.failure()), 4_000)}")
+    count = len(interruptions(run))
+    waits = "a question waits" if count == 1 else f"{count} questions wait"
+    return Report(PAUSED, data, problem=f"paused: {waits} for an answer; {how}")
 
 
 def _go_on(arguments: Namespace, file: str | None) -> str:
