@@ -17,6 +17,7 @@ from fnagents.prose import shortened, unfit
 from fnagents.protocol import CallModel, Decide, Decided, Finish, Finished, Prepare, Prepared, Refused, Replied, Verdict
 from fnagents.tools import Trip
 from fnagents.transcript import listing
+from fnagents.wellformed import complaint
 from fnagents.world import World, enabled, function_raised, report
 
 __all__ = ["CLIENT", "call_model", "decide", "finish", "prepare"]
@@ -127,7 +128,12 @@ def _checked(given: object) -> Outcome[ModelResponse, ModelError]:
     )
     if not good:
         raise TypeError(f"{CLIENT}; this one gave {shortened(repr(outcome), 100)}")
-    return cast("Outcome[ModelResponse, ModelError]", outcome)
+    answer = cast("Outcome[ModelResponse, ModelError]", outcome)
+    values = (answer.failure(),) if isinstance(answer, Failure) else (answer.unwrap(), *answer.unwrap().items)
+    for value in values:
+        if (problem := complaint(value)) is not None:
+            raise TypeError(f"{CLIENT}; in what this one gave, {problem}")
+    return answer
 
 
 # --- the end -------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def approve(run: Run, ask: Ask, always: bool = False) -> Run:
     With `always`, the tool's other waiting questions of that (nested) run are approved too, and its calls in
     later turns need no question.  Raises `UnexpectedEventError` if the call does not wait for a decision.
     """
+    _check(ask, always)
     run = step(run, Approved(ask.place, ask.checkup.digest, always, ask.path))
     for other in _same(run, ask) if always else ():
         run = step(run, Approved(other.place, other.checkup.digest, path=other.path))
@@ -50,17 +51,25 @@ def approve(run: Run, ask: Ask, always: bool = False) -> Run:
 
 def reject(run: Run, ask: Ask, reason: str = "", always: bool = False) -> Run:
     """The run with this call declined; the model reads `reason` as the call's output.  `always` as in `approve`."""
+    _check(ask, always)
     run = step(run, Declined(ask.place, ask.checkup.digest, reason, always, ask.path))
     for other in _same(run, ask) if always else ():
         run = step(run, Declined(other.place, other.checkup.digest, reason, path=other.path))
     return run
 
 
+def _check(ask: object, always: object) -> None:
+    if not isinstance(ask, Ask):
+        raise TypeError(f"a decision is about an Ask, one of interruptions(run), not about a {type(ask).__name__}")
+    if not isinstance(always, bool):
+        raise TypeError(f"always={always!r} is neither True nor False")
+
+
 def _same(run: Run, ask: Ask) -> tuple[Ask, ...]:
     """The other waiting questions about the same tool, in the same (nested) run."""
 
     def tool(one: Ask) -> tuple[object, ...]:
-        return (one.path, one.agent, one.call.namespace, one.call.name, one.checkup.definition)
+        return (one.path, one.agent, one.call.kind, one.call.namespace, one.call.name, one.checkup.definition)
 
     return tuple(other for other in interruptions(run) if tool(other) == tool(ask))
 

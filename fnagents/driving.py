@@ -16,6 +16,7 @@ from fnagents.core import plan, step
 from fnagents.errors import ToolCancelled
 from fnagents.outcome import Failure
 from fnagents.perform import Perform
+from fnagents.pipeline import drop, leave_behind, pass_cancellation
 from fnagents.protocol import CallTool, Effect, Event, Returned, key
 from fnagents.runs import Run
 
@@ -43,9 +44,11 @@ async def drive(agents: Agents, run: Run, perform: Perform) -> Run:
                 for effect in plan(agents, run)
                 if (name := key(effect)) not in under_way and name not in asked
             ]
-            if len(effects) == 1 and not under_way:
-                (name, effect) = effects[0]
-                run = _folded(run, name, await perform(effect), asked)
+            if len(effects) == 1 and not under_way and not isinstance(effects[0][1], CallTool):
+                name, effect = effects[0]
+                event = await perform(effect)
+                pass_cancellation()
+                run = _folded(run, name, event, asked)
                 continue
             for name, effect in effects:
                 under_way[name] = task = asyncio.ensure_future(_performed(perform, effect))
@@ -74,6 +77,7 @@ def _arrive(arrived: _Arrivals, name: str, _task: asyncio.Task[Event | None]) ->
 
 
 async def _performed(perform: Perform, effect: Effect) -> Event | None:
+    """In a task of its own, so that a tool which clings to life holds nobody up: the caller's cancellation passes."""
     return await perform(effect)
 
 
@@ -84,8 +88,8 @@ async def _stop(tasks: list[asyncio.Task[Event | None]]) -> None:
     if tasks:
         await asyncio.wait(tasks, timeout=_PATIENCE)
     for task in tasks:
-        if task.done() and not task.cancelled():
-            task.exception()
+        leave_behind(task)
+        task.add_done_callback(drop)
 
 
 async def lockstep(agents: Agents, run: Run, perform: Perform) -> Run:

@@ -253,8 +253,9 @@ def _sticky(run: Run, state: CallState, definition: str, digest: str) -> Approve
     """The last sticky decision of an earlier turn on the same tool of the same agent."""
     turn, call = run.turns[-1], state.call
     for one in reversed(run.sticky):
-        same = (one.agent, one.namespace, one.tool, one.definition) == (
+        same = (one.agent, one.kind, one.namespace, one.tool, one.definition) == (
             turn.agent,
+            call.kind,
             call.namespace,
             call.name,
             definition,
@@ -275,6 +276,7 @@ def _with_decision(run: Run, index: int, state: CallState, event: Approved | Dec
         return decided
     sticky = Sticky(
         run.turns[-1].agent,
+        state.call.kind,
         state.call.namespace,
         state.call.name,
         checkup.definition,

@@ -9,8 +9,6 @@ with that the connections are closed before the loop is gone.
 from __future__ import annotations
 
 import asyncio
-import email.utils
-import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -104,38 +102,6 @@ class Pools:
         held = self._held.get(asyncio.get_running_loop())
         if held is not None:
             await held[0].aclose()
-
-
-def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
-    """The seconds that a server asks to wait, never negative; None if it does not say so in a known way.
-
-    `retry-after-ms` counts milliseconds; `retry-after` is a number of seconds or an HTTP date, for which
-    `now` gives the seconds since 1970.
-
-    >>> retry_after({"retry-after": "1.5"}, lambda: 0.0)
-    1.5
-    >>> retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, lambda: 10.0)
-    20.0
-    """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after", "")
-    seconds = _number(text)
-    if seconds is not None:
-        return seconds
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now())
-    except (ValueError, OverflowError):
-        return None
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
 
 
 async def exchange(

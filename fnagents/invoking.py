@@ -49,6 +49,8 @@ async def invoke(
     >>> asyncio.run(invoke(double, '{"number": "x"}'))
     <Failure: InvalidArguments(problems=("$.number: 'x' is not of type 'integer'",))>
     """
+    if type(approved) is not bool:
+        raise TypeError(f"approved={approved!r} is neither True nor False")
     text = arguments if isinstance(arguments, str) else compact(dict(arguments))
     calling = _calling(tool, text, context)
     if tool.is_enabled is not True:
@@ -67,7 +69,7 @@ async def invoke(
         if checkup.needed and not approved:
             return Failure(ToolRejected("The call needs approval: invoke(..., approved=True)."))
         digest = checkup.digest
-    event = await run_call(calling, digest)
+    event = await run_call(calling, digest, approved=approved)
     if isinstance(event, Checked):
         return Failure(ToolRejected("The tool reads its arguments differently each time."))
     if isinstance(event.outcome, Failure):

@@ -106,7 +106,7 @@ async def _call_tool(world: World, effect: CallTool) -> Returned | Checked:
     if isinstance(found, Failure):
         return Returned(effect.place, found, path=effect.path)
     calling = found.unwrap()
-    event = await run_call(calling, effect.digest)
+    event = await run_call(calling, effect.digest, approved=effect.approved)
     if effect.attempt and isinstance(event, Checked) and _passes(event):
         # Nobody is asked between the two, so they could take turns for ever.
         return await failed(calling, ToolRejected("The tool reads its arguments differently each time."))

@@ -30,6 +30,7 @@ from fnagents.rendering import raised, render
 from fnagents.runs import Run
 from fnagents.schemas.arguments import Arguments
 from fnagents.tools import Allow, Answer, Fatal, Handoff, Output, Reject, Tool, ToolContext, Trip
+from fnagents.wellformed import complaint
 from fnagents.workers import InThread, in_thread
 
 __all__ = [
@@ -54,9 +55,8 @@ OnRaised: TypeAlias = Callable[[ToolCall, BaseException], None]
 #: Steps of the event loop that a cancelled function has for cleaning up before it counts as still running.
 _STEPS_TO_STOP = 16
 
-#: What foreign code may raise and the run goes on; KeyboardInterrupt and SystemExit pass through.
-#: A CancelledError that nobody asked for is an error like any other, see `pass_cancellation`.
-CAUGHT = (Exception, asyncio.CancelledError)
+#: What is caught of foreign code, which may raise anything; `pass_cancellation` raises again what must pass through.
+CAUGHT = (BaseException,)
 
 _log = logging.getLogger("fnagents.tools")
 # A library is silent unless its user configures logging: what failed is in the run.
@@ -91,7 +91,10 @@ class Calling:
         """The exception as a value; its traceback goes to the log, never to the model."""
         _log.warning("tool %s raised at call %s", self.tool.name, self.context.place, exc_info=error)
         if self.on_raised is not None:
-            self.on_raised(self.call, error)
+            try:
+                self.on_raised(self.call, error)
+            except Exception as problem:  # noqa: BLE001  # whoever is told of a failure must not be another
+                _log.warning("on_raised raised", exc_info=problem)
         return raised(error)
 
 
@@ -105,11 +108,17 @@ def arguments_digest(agent: str, tool: Tool[..., Any, Any], arguments: Arguments
     return digest(canonical([agent, tool.kind, tool.namespace, tool.name, arguments.text]))
 
 
-def pass_cancellation(error: BaseException) -> None:
-    """Raise the error again if it is a cancellation that the caller asked for, and not foreign code's own."""
-    task = asyncio.current_task()
-    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+def pass_cancellation(error: BaseException | None = None) -> None:
+    """Raise what foreign code must not keep to itself, after it raised `error` or returned.
+
+    A cancellation that the caller asked for, whatever the foreign code made of it; KeyboardInterrupt, SystemExit,
+    GeneratorExit.  A CancelledError of its own is an error like any other.
+    """
+    if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit):
         raise error
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from error
 
 
 # --- reading and checking ------------------------------------------------------------------------------
@@ -118,7 +127,8 @@ def pass_cancellation(error: BaseException) -> None:
 def _read(calling: Calling) -> Outcome[Arguments, ToolError]:
     try:
         return calling.tool.read(calling.call.arguments)
-    except Exception as error:  # noqa: BLE001  # a reader given by hand, or a default factory of the user's
+    except CAUGHT as error:  # a reader given by hand, or a default factory of the user's
+        pass_cancellation(error)
         return Failure(calling.report(error))
 
 
@@ -176,23 +186,27 @@ async def failed(calling: Calling, error: ToolError, verdicts: tuple[Verdict, ..
 # --- running -------------------------------------------------------------------------------------------
 
 
-async def run_call(calling: Calling, approved: str) -> Returned | Checked:
-    """Run the call; `approved` is the digest that was checked ("" for an ungated call).
+async def run_call(calling: Calling, checked: str, *, approved: bool = False) -> Returned | Checked:
+    """Run the call; `checked` is the digest that was checked ("" for an ungated call), `approved` if by a person.
 
-    If the arguments now have another digest, the call is checked again instead.
+    If the arguments now have another digest, or the tool has come to need everybody's approval, the call is
+    checked again instead.
     """
     tool = calling.tool
     reading = _read(calling)
     if isinstance(reading, Failure):
         return await failed(calling, reading.failure())
     arguments = reading.unwrap()
-    if approved and arguments_digest(calling.context.agent, tool, arguments) != approved:
+    tightened = tool.needs_approval is True and not approved
+    if checked and (tightened or arguments_digest(calling.context.agent, tool, arguments) != checked):
         return await check_call(calling)
-    if not approved and tool.needs_approval is not False:
+    if not checked and tool.needs_approval is not False:
         return await failed(calling, ToolRejected("The tool needs approval now. Call it again to ask for it."))
     verdicts: list[Verdict] = []
     if tool.input_guardrails:
-        rejected = await _guarded(calling, tool.input_guardrails, arguments.values, verdicts)
+        # They judge arguments of their own: what they do to them must not reach the function.
+        judged = _read(calling).value_or(arguments)
+        rejected = await _guarded(calling, tool.input_guardrails, judged.values, verdicts)
         if rejected is not None:
             return await failed(calling, rejected, tuple(verdicts))
     called = await _called(calling, arguments)
@@ -239,7 +253,8 @@ async def verdict_of(ask: Callable[[], Any], report: Callable[[BaseException], o
         report(error)
         return Trip(f"the guardrail raised {type(error).__name__}")
     if isinstance(verdict, Allow | Reject | Trip):
-        return verdict
+        problem = complaint(verdict)
+        return verdict if problem is None else Trip(f"the guardrail's verdict is unreadable: {problem}")
     return Trip(f"the guardrail said {type(verdict).__name__}, which is none of Allow, Reject and Trip")
 
 
@@ -268,16 +283,15 @@ async def _attempted(calling: Calling, arguments: Arguments) -> Outcome[Answer, 
         else:
             done = await calling.in_thread(partial(function, calling.context, arguments.given))
             if isinstance(done, Failure):
-                raise done.failure()  # noqa: TRY301  # as if the function had been called here
+                raise done.failure()  # as if the function had been called here
             value = done.unwrap()
         if inspect.isawaitable(value):
             value = await value
-        return render(value)
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:  # noqa: BLE001  # nothing else that a tool raises may end the run
+    except CAUGHT as error:
         pass_cancellation(error)
         return Failure(calling.report(error))
+    pass_cancellation()
+    return render(value)
 
 
 async def _limited(
@@ -302,6 +316,7 @@ async def _limited(
         if task.done():
             break
         await asyncio.sleep(0)
+    leave_behind(task)
     on_loop = calling.tool.asynchronous or calling.tool.inline
     return Failure(ToolTimedOut(limit, running=not (on_loop and task.done())))
 
@@ -325,6 +340,13 @@ async def run_extract(calling: Calling, child: Run) -> Returned:
             return Returned(calling.context.place, outcome, path=calling.context.path)
         case _:
             return await failed(calling, UnrenderableOutput("an extractor can neither hand over nor delegate"))
+
+
+def leave_behind(task: asyncio.Task[Any]) -> None:
+    """Forget a task that will not be cancelled, so that `asyncio.run` does not wait for it at the end for ever."""
+    if not task.done():
+        asyncio._unregister_task(task)  # noqa: SLF001  # what the interpreter's own task list is kept with
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001  # it will be destroyed pending, and we know
 
 
 def drop(task: asyncio.Future[Any]) -> None:

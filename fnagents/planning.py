@@ -31,6 +31,7 @@ from fnagents.errors import (
 from fnagents.items import Message
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.protocol import (
+    Approved,
     Ask,
     CallModel,
     CallTool,
@@ -193,7 +194,8 @@ def _of_call(run: Run, turn: Turn, place: str, state: CallState, tool: Known | N
         return CallTool(turn.agent, place, state.call, seen=run)
     if checkup.needed and state.decision is None:
         return Ask(turn.agent, place, state.call, checkup, attempt=attempt, seen=run)
-    return CallTool(turn.agent, place, state.call, checkup.digest, attempt=attempt, seen=run)
+    approved = isinstance(state.decision, Approved)
+    return CallTool(turn.agent, place, state.call, checkup.digest, approved=approved, attempt=attempt, seen=run)
 
 
 # --- the end of a turn ---------------------------------------------------------------------------------

@@ -169,12 +169,16 @@ class Ask:
 
 @frozen
 class CallTool:
-    """Run the call; `digest` is the one that was approved or checked ("" for an ungated call)."""
+    """Run the call; `digest` is the one that was approved or checked ("" for an ungated call).
+
+    `approved` if a person agreed to it, and not merely a predicate.
+    """
 
     agent: str
     place: str
     call: ToolCall
     digest: str = ""
+    approved: bool = field(default=False, kw_only=True)
     path: Path = ()
     attempt: int = 0
     seen: Run = _seen()

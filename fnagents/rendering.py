@@ -37,7 +37,8 @@ from fnagents.items import File, Image, Part, Text
 from fnagents.jsontext import DEEPEST, Json, canonical
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.schemas.formats import write_duration
-from fnagents.tools import Answer, Delegate, Handoff, Output
+from fnagents.tools import Answer, Output
+from fnagents.wellformed import complaint
 
 __all__ = ["plain", "raised", "render"]
 
@@ -53,7 +54,9 @@ def raised(error: BaseException) -> ToolRaised:
     """The exception as a value: its class and its message (never a traceback; "" if `str` of it fails)."""
     try:
         message = str(error)
-    except Exception:  # noqa: BLE001  # whatever a foreign __str__ does
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001  # whatever a foreign __str__ does
         message = ""
     return ToolRaised(type(error).__name__, message)
 
@@ -66,16 +69,21 @@ def render(value: object) -> Rendered:
     """
     if isinstance(value, str):
         return Success(Output(_exact(value) or '""'))
-    if isinstance(value, Output):
-        return Success(value if value.parts else evolve(value, parts='""'))
-    if isinstance(value, Handoff | Delegate):
-        return Success(value)
+    if isinstance(value, Answer):
+        return _checked(value)
     if isinstance(value, Success):
         return render(cast("Success[object]", value).unwrap())
     if isinstance(value, Failure):
         return _failed(cast("Failure[object]", value).failure())
     parts = _parts(value)
-    return Success(Output(parts)) if parts else _as_json(value)
+    return _checked(Output(parts)) if parts else _as_json(value)
+
+
+def _checked(answer: Answer) -> Rendered:
+    problem = complaint(answer)
+    if problem is not None:
+        return Failure(UnrenderableOutput(problem))
+    return Success(evolve(answer, parts='""') if isinstance(answer, Output) and not answer.parts else answer)
 
 
 def _parts(value: Any) -> tuple[Part, ...]:
@@ -87,7 +95,8 @@ def _parts(value: Any) -> tuple[Part, ...]:
 
 def _failed(error: object) -> Rendered:
     if isinstance(error, ToolError):
-        return Failure(error)
+        problem = complaint(error)
+        return Failure(error if problem is None else UnrenderableOutput(problem))
     if isinstance(error, BaseException):
         return Failure(raised(error))
     return Failure(ToolRaised(type(error).__name__, error if isinstance(error, str) else repr(error)))

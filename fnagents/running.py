@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, cast, get_args, overload
 
 from typing_extensions import Unpack
 
@@ -28,6 +28,8 @@ __all__ = ["StartOptions", "as_function", "output", "resume", "run", "run_sync"]
 Ctx = TypeVar("Ctx")
 Out = TypeVar("Out")
 Given: TypeAlias = str | Item | Iterable[Item]
+#: What becomes of calls that were under way when a process ended.
+Interrupted: TypeAlias = Literal["rerun", "answer"]
 
 
 class StartOptions(TypedDict, total=False):
@@ -124,7 +126,7 @@ async def resume(
     run: Run,
     *,
     client: ModelClient,
-    interrupted: Literal["rerun", "answer"] = "rerun",
+    interrupted: Interrupted = "rerun",
     on_raised: OnRaised | None = None,
 ) -> Run: ...
 @overload
@@ -134,7 +136,7 @@ async def resume(
     *,
     client: ModelClient,
     context: Ctx,
-    interrupted: Literal["rerun", "answer"] = "rerun",
+    interrupted: Interrupted = "rerun",
     on_raised: OnRaised | None = None,
 ) -> Run: ...
 async def resume(
@@ -143,7 +145,7 @@ async def resume(
     *,
     client: ModelClient,
     context: Any = None,
-    interrupted: Literal["rerun", "answer"] = "rerun",
+    interrupted: Interrupted = "rerun",
     on_raised: OnRaised | None = None,
 ) -> Run:
     """Go on with a run that was paused, loaded, or cut off; one that has ended is given back as it is.
@@ -155,6 +157,8 @@ async def resume(
     """
     everyone = all_agents(agent)
     _check_run(run)
+    if interrupted not in get_args(Interrupted):
+        raise ValueError(f"interrupted={interrupted!r} is neither 'rerun' nor 'answer'")
     if interrupted == "answer":
         run = interrupt(everyone, run, "the process ended")
     return await drive(everyone, run, performer(everyone, client, context=context, on_raised=on_raised))

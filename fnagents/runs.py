@@ -32,6 +32,7 @@ from fnagents.protocol import (
     Returned,
 )
 from fnagents.tools import Delegate, Handoff, Output
+from fnagents.wellformed import complaint
 
 __all__ = ["CallState", "Input", "Run", "Sticky", "Turn", "start"]
 
@@ -44,6 +45,7 @@ class Sticky:
     """A decision with `always=True`: it answers calls of later turns of the run in which it was made."""
 
     agent: str
+    kind: str
     namespace: str
     tool: str
     #: digest of the tool's definition
@@ -304,6 +306,14 @@ def _ids(items: Iterable[Item]) -> tuple[frozenset[str], ...]:
     return (taken,) if taken else ()
 
 
+def _checked_input(given: str | Item | Iterable[Item]) -> Input:
+    items = as_items(given)
+    for index, item in enumerate(items):
+        if (problem := complaint(item)) is not None:
+            raise TypeError(f"input[{index}]: {problem}")
+    return Input(items)
+
+
 def _check_texts(**options: object) -> None:
     for option, text in options.items():
         if text is not None and not isinstance(text, str):
@@ -335,7 +345,7 @@ def start(
         raise ValueError("give previous_response_id or conversation_id: a conversation has one place to be kept")
     return Run(
         agent if isinstance(agent, str) else agent.name,
-        Input(as_items(input)),
+        _checked_input(input),
         max_turns,
         id,
         previous_response_id=previous_response_id,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -26,6 +27,8 @@ __all__ = ["InThread", "in_thread"]
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Outcome[Any, BaseException]]]
 
 _MOST = 64
+#: What is known of the thread that asks.
+_here = threading.local()
 
 
 @define(eq=False)
@@ -59,18 +62,28 @@ class _Pool:
     working: int = 0
 
     def submit(self, job: _Job) -> None:
+        """Raises what starting a thread may raise, if no worker will ever take the job."""
+        # A worker that runs an event loop of its own waits for the job: it must not wait for a worker like itself.
+        nested = getattr(_here, "is_worker", False)
         with self.lock:
             self.waiting.append(job)
             if self.idle >= len(self.waiting):
                 self.lock.notify()
-            elif self.working + self.idle < _MOST:
-                self._hire()
+            elif nested or self.working + self.idle < _MOST:
+                self._hire(job)
 
-    def _hire(self) -> None:
-        self.idle += 1
-        threading.Thread(target=self._work, name="fnagents-worker", daemon=True).start()
+    def _hire(self, job: _Job | None = None) -> None:
+        try:
+            threading.Thread(target=self._work, name="fnagents-worker", daemon=True).start()
+        except RuntimeError:
+            if job is not None and self.working + self.idle == 0:
+                self.waiting.remove(job)
+                raise
+        else:
+            self.idle += 1
 
     def _work(self) -> None:
+        _here.is_worker = True
         while True:
             with self.lock:
                 while not self.waiting:
@@ -110,7 +123,7 @@ def _renew() -> None:
     _pool.__init__()  # type: ignore[misc]
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_renew)
 
 
@@ -122,7 +135,10 @@ async def in_thread(work: Callable[[], Any]) -> Outcome[Any, BaseException]:
     loop = asyncio.get_running_loop()
     context = contextvars.copy_context()
     job = _Job(lambda: context.run(work), loop, loop.create_future())
-    _pool.submit(job)
+    try:
+        _pool.submit(job)
+    except RuntimeError as error:
+        return Failure(error)
     try:
         return await job.done
     except asyncio.CancelledError:

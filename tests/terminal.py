@@ -3,15 +3,17 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import fnagents
 
-__all__ = ["command", "environment", "on_terminal"]
+__all__ = ["command", "environment", "heard", "on_terminal"]
 
 HERE = Path(__file__).parent
 #: Makes the terminal the process's own, so that Ctrl-C is a signal, and becomes the command.
@@ -24,6 +26,16 @@ def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "COLUMNS"))}
     paths = f"{Path(fnagents.__file__).parent.parent}{os.pathsep}{HERE}"
     return {**kept, "PYTHONPATH": paths, "TERM": "xterm-256color", **more}
+
+
+@contextmanager
+def heard() -> Generator[None, None, None]:
+    """Ctrl-C is heard, here and in processes begun here: shells have what runs in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def command(cwd: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:

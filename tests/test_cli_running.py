@@ -16,7 +16,7 @@ import pytest
 from background import serving
 from cli_agents import HOSTILE, banker, pair, paying
 from model_server import completed, message, whole
-from terminal import COMMAND, command, environment
+from terminal import COMMAND, command, environment, heard
 
 from fnagents import Agent, ModelFailed, Run, ServerFailed, Success, TurnsExhausted, dump_run, load_run, run_sync
 from fnagents.cli.main import main
@@ -350,7 +350,7 @@ def started(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 def test_ctrl_c_leaves_a_journal_to_go_on_with(as_json: bool, folder: Path) -> None:
     """Exit code 130, one line, and everything that had happened in the file."""
     words = ["run", "cli_agents:banker", "hi", "--client", "cli_agents:waits", "-o", "run.jsonl"]
-    with started(folder, *words, *(["--json"] if as_json else [])) as process:
+    with heard(), started(folder, *words, *(["--json"] if as_json else [])) as process:
         assert process.stderr is not None
         while "waiting" not in process.stderr.readline():
             assert process.poll() is None
@@ -382,7 +382,8 @@ def test_an_interrupt_in_a_run(capsys: pytest.CaptureFixture[str], monkeypatch: 
         return asyncio.sleep(60)
 
     monkeypatch.setattr("cli_agents.streaming", interrupting)
-    assert run("hi", "-o", "run.jsonl", client="streaming") == 130
+    with heard():
+        assert run("hi", "-o", "run.jsonl", client="streaming") == 130
     assert "interrupted; go on with" in capsys.readouterr().err
     assert run("--resume", "run.jsonl") == 0
     capsys.readouterr()

@@ -18,7 +18,7 @@ from helpers import call, made
 from model_server import completed, message, stream
 from model_server import events as as_stream
 from rich.console import Console
-from terminal import on_terminal
+from terminal import heard, on_terminal
 
 from fnagents import (
     Agent,
@@ -109,7 +109,8 @@ def test_the_end_of_input_leaves_a_question_open(tmp_path: Path) -> None:
 
 def test_ctrl_c_at_a_question(tmp_path: Path) -> None:
     """It ends the command, not the run."""
-    code, shown = on_terminal(tmp_path, [*RUN, "cli_agents:pays"], [(QUESTION, b"\x03")])
+    with heard():
+        code, shown = on_terminal(tmp_path, [*RUN, "cli_agents:pays"], [(QUESTION, b"\x03")])
     assert code == 130
     assert plain(shown).endswith("interrupted; go on with: fnagents run cli_agents:banker --resume run.jsonl\n")
     assert load_run((tmp_path / "run.jsonl").read_bytes()).unwrap().outcome is None

@@ -1,15 +1,20 @@
 """Questions of a paused run and their answers; going on after a failure."""
 
-import pytest
-from helpers import call, folded, replied, texts
+import asyncio
 
+import pytest
+from helpers import call, folded, given, replied, texts
+
+from fnagents.agent import Agent
 from fnagents.decisions import approve, interruptions, reject, reopen
 from fnagents.errors import ServerFailed, TurnsExhausted, UnexpectedEventError
 from fnagents.folding import events
 from fnagents.items import ToolCall
 from fnagents.outcome import Failure, Success
 from fnagents.protocol import Approved, Checked, Checkup, Declined, Finished, Reopened, Replied, Returned
+from fnagents.running import resume, run_sync
 from fnagents.runs import start
+from fnagents.testing import scripted
 from fnagents.tools import Delegate, Output
 
 TWO = ToolCall("c2", "pay", namespace="bank")
@@ -139,3 +144,26 @@ def test_only_a_failed_run_can_be_reopened(run) -> None:
     with pytest.raises(UnexpectedEventError) as caught:
         reopen(run)
     assert str(caught.value) == "only a failed run can be reopened; go on with a finished one by start(...)"
+
+
+def test_a_sticky_approval_is_of_one_kind_of_call() -> None:
+    """Another tool of the same name that answers calls of another kind is asked about."""
+    both = [given("x", "ran", needs_approval=True, kind=kind) for kind in ("function_call", "custom_tool_call")]
+    first, second = ToolCall("1", "x"), ToolCall("2", "x", kind="custom_tool_call")
+    run = run_sync(Agent("a", tools=both), "hi", client=scripted([first, second], second, "end"))
+    run = approve(run, interruptions(run)[0], always=True)
+    assert [ask.call.kind for ask in interruptions(run)] == ["custom_tool_call"]
+    run = reject(run, interruptions(run)[0])
+    run = asyncio.run(resume(Agent("a", tools=both), run, client=scripted(second)))
+    assert [ask.call.kind for ask in interruptions(run)] == ["custom_tool_call"]
+
+
+def test_decisions_are_about_questions() -> None:
+    """And `always` is a yes or a no."""
+    run = run_sync(
+        Agent("a", tools=[given("x", "ran", needs_approval=True)]), "hi", client=scripted(ToolCall("1", "x"))
+    )
+    with pytest.raises(TypeError, match="not about a str"):
+        approve(run, "1")
+    with pytest.raises(TypeError, match="always='no'"):
+        reject(run, interruptions(run)[0], always="no")

@@ -135,3 +135,9 @@ def test_without_a_client_nothing_can_be_delegated() -> None:
     """The message names the argument."""
     error = NestedFailed("there is no model to run it: invoke(..., client=...)")
     assert run_virtual(invoke(nesting())) == Failure(error)
+
+
+def test_approved_is_a_yes_or_a_no() -> None:
+    """Nothing else runs a gated tool."""
+    with pytest.raises(TypeError, match="approved='no' is neither True nor False"):
+        asyncio.run(invoke(given("t", "x", needs_approval=True), approved="no"))

@@ -15,7 +15,7 @@ PACKAGE = Path(fnagents.__file__).parent
 #: Lowest first. A module imports from those before it only; a folder stands for all modules in it.
 FLOORS = [
     ["outcome", "errors", "prose", "jsontext", "items"],
-    ["schemas", "models", "tools", "agent", "protocol", "runs"],
+    ["schemas", "models", "tools", "agent", "protocol", "wellformed", "runs"],
     ["define", "rendering", "transcript", "planning", "folding", "core", "decisions"],
     [
         "shapes",

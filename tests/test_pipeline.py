@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from helpers import NUMBER, given, made, raising
 
+from fnagents.define import tool as tool_of
 from fnagents.errors import (
     InvalidArguments,
     InvalidJson,
@@ -22,7 +23,7 @@ from fnagents.errors import (
     TurnsExhausted,
     UnrenderableOutput,
 )
-from fnagents.items import ToolCall
+from fnagents.items import Text, ToolCall
 from fnagents.jsontext import canonical, digest
 from fnagents.outcome import Failure, Success
 from fnagents.pipeline import Calling, Flag, arguments_digest, check_call, failed, run_call, run_extract
@@ -43,9 +44,9 @@ def calling(tool, arguments="{}", **options):
     return Calling(tool, ToolCall("c", tool.name, arguments), context, flag, **options)
 
 
-def ran(tool, arguments="{}", approved="", **options):
+def ran(tool, arguments="{}", checked="", approved=False, **options):
     """The event of a call, in virtual time."""
-    return run_virtual(run_call(calling(tool, arguments, **options), approved))
+    return run_virtual(run_call(calling(tool, arguments, **options), checked, approved=approved))
 
 
 def check(tool, arguments="{}", **options):
@@ -93,7 +94,7 @@ def test_arguments_that_do_not_fit_are_feedback(arguments, error) -> None:
     asked = []
     tool = made("t", lambda context, text: asked.append(text), NUMBER, needs_approval=lambda *args: asked.append(args))
     assert check(tool, arguments) == Checked("0.0", Failure(error), path=("9.9",))
-    assert ran(tool, arguments, approved="d") == returned(Failure(error))
+    assert ran(tool, arguments, checked="d") == returned(Failure(error))
     assert asked == []
 
 
@@ -174,8 +175,92 @@ def test_a_digest_covers_agent_tool_and_arguments() -> None:
 def test_an_approved_call_runs_if_its_digest_holds() -> None:
     """If it does not, the call is checked again instead."""
     tool = given("t", "ran", needs_approval=True)
-    assert ran(tool, approved=checkup(tool).digest) == returned(Success(Output("ran")))
-    assert ran(tool, approved="other") == Checked("0.0", Success(checkup(tool)), path=("9.9",))
+    assert ran(tool, checked=checkup(tool).digest, approved=True) == returned(Success(Output("ran")))
+    assert ran(tool, checked="other", approved=True) == Checked("0.0", Success(checkup(tool)), path=("9.9",))
+
+
+def test_a_tool_that_has_come_to_need_approval_asks_for_it() -> None:
+    """That a predicate let the call pass before is no approval."""
+    tool = given("t", "ran", needs_approval=True)
+    assert ran(tool, checked=checkup(tool).digest) == Checked("0.0", Success(checkup(tool)), path=("9.9",))
+    judged = given("t", "ran", needs_approval=lambda context, arguments: False)
+    assert ran(judged, checked=checkup(judged).digest) == returned(Success(Output("ran")))
+
+
+def test_a_guardrail_cannot_change_what_runs() -> None:
+    """It judges arguments of its own."""
+
+    def adds(context, arguments):
+        arguments["to"].append("eve")
+        return Allow()
+
+    @tool_of(input_guardrails=[adds], inline=True)
+    def pay(to: list[str]) -> list[str]:
+        return to
+
+    assert ran(pay, '{"to": ["bob"]}').outcome == Success(Output('["bob"]'))
+
+
+class Abrupt(BaseException):
+    """What is no Exception either."""
+
+
+def abruptly(*args):
+    raise Abrupt("stop")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"function": abruptly},
+        {"needs_approval": abruptly},
+        {"input_guardrails": [abruptly]},
+        {"output_guardrails": [abruptly]},
+        {"on_error": abruptly, "function": lambda context, text: 1 / 0},
+        {"read": abruptly},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_nothing_that_foreign_code_raises_ends_the_run(options) -> None:
+    """Whatever its class: an exception that is no Exception is an answer like any other."""
+    tool = made("t", **{"function": lambda context, text: "x", **options})
+    event = check(tool) if "needs_approval" in options else ran(tool)
+    verdicts = getattr(event, "verdicts", ())
+    assert isinstance(event.outcome, Failure) or verdicts[0].tripped
+
+
+def test_on_raised_may_raise() -> None:
+    """Whoever is told of a failure must not make another of it."""
+    tool = made("t", lambda context, text: 1 / 0)
+    assert ran(tool, on_raised=abort).outcome == Failure(ToolRaised("ZeroDivisionError", "division by zero"))
+
+
+def abort(call, error):
+    raise RuntimeError("nobody wants to know")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Output("x", memory=5), "Output.memory is a int, not str"),
+        (Output("x", usage={}), "Output.usage is a dict, not Usage | None"),
+        (Text(5), "Output.parts is a tuple, not str | tuple[Part, ...]"),
+        (Delegate(made("t"), "x"), "Delegate.agent is a Tool, not str"),
+        (Delegate("a", "x", "3"), "Delegate.max_turns is a str, not int | None"),
+        (Failure(ToolRejected(5)), "ToolRejected.reason is a int, not str"),
+        (Failure(ToolTimedOut(float("nan"))), "ToolTimedOut.seconds is a float, not float"),
+    ],
+)
+def test_what_a_tool_returns_is_what_it_claims_to_be(answer, problem) -> None:
+    """A value that could not be saved is feedback."""
+    assert ran(given("t", answer)).outcome == Failure(UnrenderableOutput(problem))
+
+
+@pytest.mark.parametrize("verdict", [Allow(5), Reject(None), Trip(5)])
+def test_a_verdict_that_is_unreadable_trips(verdict) -> None:
+    """A guardrail that does not say what it means lets nothing through."""
+    event = ran(given("t", "x", input_guardrails=[lambda context, judged: verdict]))
+    assert event.verdicts[0].tripped
 
 
 def test_a_tool_that_has_become_gated_is_not_run_unasked() -> None:
@@ -685,7 +770,7 @@ def test_the_stages_of_a_call_come_in_order() -> None:
         output_guardrails=[said("out", Allow())],
     )
     passed = check(tool).outcome.unwrap()
-    ran(tool, approved=passed.digest)
+    ran(tool, checked=passed.digest)
     assert order == ["approve", "in", "run", "out"]
 
 
@@ -732,4 +817,4 @@ def test_a_reader_may_give_anything_to_the_function() -> None:
         needs_approval=lambda context, values: values == {"x": "one"},
     )
     assert check(tool).outcome.unwrap().needed is True
-    assert ran(tool, approved=checkup(tool, '{"x":1}').digest) == returned(Success(Output("givengiven")))
+    assert ran(tool, checked=checkup(tool, '{"x":1}').digest, approved=True) == returned(Success(Output("givengiven")))

@@ -182,7 +182,7 @@ def test_a_call_carries_the_digest_that_was_approved() -> None:
     """An ungated call has none."""
     run = folded(start("a", "hi"), replied(0, call("gated"), call("t")), checked("0.0"), Approved("0.0", "d"))
     assert plan(agents(AGENT), run) == (
-        CallTool("a", "0.0", call("gated"), "d"),
+        CallTool("a", "0.0", call("gated"), "d", approved=True),
         CallTool("a", "0.1", call("t")),
     )
 

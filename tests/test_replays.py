@@ -331,3 +331,11 @@ def test_events_beyond_the_end_of_today_are_missing() -> None:
 
     divergence = replay(ROOT, odd).failure()
     assert (divergence.cause, divergence.got) == ("missing effect", "nothing: the run has ended")
+
+
+def test_a_divergence_says_itself_in_a_line() -> None:
+    """What differs, where, and both sides, shortened."""
+    line = Divergence(3, "model-1", (), "instructions", "Be kind. " * 100, "Be curt.").problem
+    assert line.startswith("instructions at model-1 (event 3): then 'Be kind. Be kind.")
+    assert line.endswith("now 'Be curt.'")
+    assert len(line) < 400

@@ -1,6 +1,8 @@
 """The everyday functions."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 from attrs import frozen
@@ -347,3 +349,95 @@ def test_a_client_that_answers_with_anything_else_is_a_mistake(answer) -> None:
 
     with pytest.raises(TypeError, match="this one gave"):
         run_sync(Agent("a"), "hi", client=client)
+
+
+def test_a_cancellation_passes_whatever_a_tool_makes_of_it() -> None:
+    """A tool that turns it into an error, or swallows it, does not keep the run going."""
+
+    async def turns(context, text):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise ValueError("db aborted") from None
+
+    async def swallows(context, text):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return "fine"
+
+    async def main(function):
+        task = asyncio.ensure_future(
+            run(Agent("a", tools=[made("t", function)]), "hi", client=scripted(call("t"), "done"))
+        )
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    for function in (turns, swallows):
+        run_virtual(main(function))
+
+
+def test_a_client_that_swallows_a_cancellation_does_not_keep_the_run_going() -> None:
+    """The same for the model."""
+
+    async def client(request, emit):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            return Success(ModelResponse())
+
+    async def main():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await run(Agent("a"), "hi", client=client)
+
+    run_virtual(main())
+
+
+CLINGING = """
+import asyncio
+from fnagents import Agent, ToolCall, run_sync, tool
+from fnagents.testing import scripted
+
+@tool(timeout=0.1)
+async def clings() -> str:
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+print(run_sync(Agent("a", tools=[clings]), "hi", client=scripted(ToolCall("c", "clings"), "done")).items[-2].text)
+
+@tool
+async def clings_too() -> str:
+    return await clings()
+
+async def main():
+    try:
+        async with asyncio.timeout(0.1):
+            from fnagents import run
+            await run(Agent("a", tools=[clings_too]), "hi", client=scripted(ToolCall("c", "clings_too")))
+    except TimeoutError:
+        print("in time")
+
+asyncio.run(main())
+"""
+
+
+def test_a_tool_that_will_not_be_cancelled_does_not_keep_the_process() -> None:
+    """Left behind, it holds up neither its run, nor the end of the event loop, nor the caller's own limit."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", CLINGING], timeout=30, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "The tool timed out after 0.1 seconds. It could not be stopped and may still be running.",
+        "in time",
+    ]
+    assert done.stderr == ""
+
+
+def test_how_to_resume_is_one_of_two_words() -> None:
+    """A misspelt one does not run calls twice."""
+    with pytest.raises(ValueError, match="'answr' is neither 'rerun' nor 'answer'"):
+        asyncio.run(resume(Agent("a"), start("a", "hi"), client=scripted("x"), interrupted="answr"))  # type: ignore[arg-type]

@@ -253,3 +253,76 @@ def test_a_forked_process_has_workers_of_its_own() -> None:
     """A child has none of its parent's threads; its sync tools run all the same."""
     done = subprocess.run([sys.executable, "-c", FORKING], timeout=30)
     assert done.returncode == 0
+
+
+def test_a_fork_gives_new_workers() -> None:
+    """What a child process does first: it forgets its parent's threads and their lock."""
+    assert asyncio.run(workers.in_thread(lambda: 1)) == Success(1)
+    before = workers._pool.lock
+    workers._renew()
+    assert (workers._pool.idle, workers._pool.lock is before) == (0, False)
+    assert asyncio.run(workers.in_thread(lambda: 2)) == Success(2)
+
+
+NESTING = """
+import asyncio
+from fnagents import Agent, ToolCall, run_sync, tool
+from fnagents.testing import scripted
+
+@tool
+def inner() -> str:
+    return "in"
+
+@tool
+def outer() -> str:
+    client = scripted(ToolCall("c", "inner"), "done")
+    return run_sync(Agent("in", tools=[inner]), "x", client=client).outcome.unwrap()
+
+calls = [ToolCall(str(n), "outer") for n in range(80)]
+run = run_sync(Agent("out", tools=[outer]), "x", client=scripted(calls, "all done"))
+print(run.outcome.unwrap(), {item.text for item in run.items[-81:-1]})
+"""
+
+
+def test_tools_that_run_agents_of_their_own_do_not_wait_for_each_other() -> None:
+    """More of them than there are workers: a worker that waits for a worker gets a new one."""
+    done = subprocess.run([sys.executable, "-c", NESTING], timeout=60, capture_output=True, text=True)
+    assert done.stdout == "all done {'done'}\n"
+
+
+NO_THREADS = """
+import asyncio, threading
+from fnagents import Success, workers
+
+def refuse(self):
+    raise RuntimeError("can't start new thread")
+
+start, ran = threading.Thread.start, []
+threading.Thread.start = refuse
+print(asyncio.run(workers.in_thread(lambda: ran.append(1))))
+threading.Thread.start = start
+print(asyncio.run(workers.in_thread(lambda: ran.append(2))), ran)
+
+async def busy():
+    held = threading.Event()
+    first = asyncio.ensure_future(workers.in_thread(held.wait))
+    await asyncio.sleep(0.1)
+    threading.Thread.start = refuse
+    second = asyncio.ensure_future(workers.in_thread(lambda: ran.append(3)))
+    await asyncio.sleep(0.1)
+    held.set()
+    await asyncio.gather(first, second)
+    print(ran)
+
+asyncio.run(busy())
+"""
+
+
+def test_a_job_that_no_thread_could_be_had_for_is_not_run_later() -> None:
+    """It is a failure if there is no worker at all; else it waits for one."""
+    done = subprocess.run([sys.executable, "-c", NO_THREADS], timeout=60, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "<Failure: can't start new thread>",
+        "<Success: None> [2]",
+        "[2, 3]",
+    ]

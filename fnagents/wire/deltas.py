@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from fnagents.errors import ConnectionFailed, MalformedResponse, ModelError
 from fnagents.items import Item
 from fnagents.jsontext import Json, read_json, visible
 from fnagents.models import ArgumentsDelta, Delta, ItemDone, ModelResponse, ReasoningDelta, TextDelta
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.prose import shortened
 from fnagents.wire.frames import LONGEST_FRAME, Frame, Frames, feed, flush
+from fnagents.wire.hiding import Hidden
 from fnagents.wire.items import read_item
 from fnagents.wire.parts import Data
+from fnagents.wire.places import Told
 from fnagents.wire.problems import error_in, model_error
-from fnagents.wire.responses import read_arrived, read_response
+from fnagents.wire.responses import MOST_ITEMS, read_arrived, read_response
 
 __all__ = [
     "Arriving",
@@ -39,8 +40,6 @@ __all__ = [
     "read_stream",
 ]
 
-#: The most items of one response that are kept.
-MOST_ITEMS = 10_000
 #: Terminal events, and the status of the response that they carry.
 _TERMINAL = {f"response.{status}": status for status in ("completed", "incomplete", "failed", "cancelled")}
 _PIECES: Mapping[str, type[TextDelta | ReasoningDelta | ArgumentsDelta]] = {
@@ -73,10 +72,12 @@ class Arriving:
     frames: Frames = Frames()
     #: the response as it was announced
     head: Data | None = None
-    begun: tuple[tuple[int, str], ...] = ()
-    done: tuple[Finished, ...] = ()
+    begun: Told[tuple[int, str]] = Factory(Told[tuple[int, str]])
+    done: Told[Finished] = Factory(Told[Finished])
     terminal: Data | None = None
     problem: ModelError | None = None
+    #: what no failure repeats
+    hidden: Hidden = Hidden()
 
     @property
     def over(self) -> bool:
@@ -84,7 +85,7 @@ class Arriving:
         return self.terminal is not None or self.problem is not None
 
 
-def read_event(frame: Frame) -> Outcome[Data, str]:
+def read_event(frame: Frame, hidden: Hidden = Hidden()) -> Outcome[Data, str]:
     """The event in a frame, its type filled in from the `event:` line where it has none; or what is wrong."""
     try:
         text = frame.data.decode()
@@ -93,8 +94,8 @@ def read_event(frame: Frame) -> Outcome[Data, str]:
         return Failure(f"an event is not UTF-8: {error.reason}")
     outcome = read_json(text, surrogates=True)
     if isinstance(outcome, Failure):
-        begins = visible(text[:100])
-        return Failure(f"an event is not JSON: {shortened(outcome.failure().reason, 200)}; it begins with {begins!r}")
+        reason, begins = hidden.short(outcome.failure().reason, 200), visible(hidden.text(text)[:100])
+        return Failure(f"an event is not JSON: {reason}; it begins with {begins!r}")
     event = outcome.unwrap()
     if not isinstance(event, dict):
         return Failure("an event is not a JSON object")
@@ -107,8 +108,26 @@ def _place(state: Arriving, event: Data, id: object) -> tuple[int, str]:
     index = event.get("output_index")
     if isinstance(index, int) and not isinstance(index, bool):
         return index, name
-    known = next((place for place in state.begun if name and place[1] == name), None)
+    known = state.begun.first(f"id {name}") if name else None
     return known if known is not None else (len(state.begun), name)
+
+
+def _key(place: tuple[int, str]) -> str:
+    # Text, because a server cannot choose it so that all of them collide, as it can with numbers.
+    return f"at {place[0]:x} {place[1]}"
+
+
+def _begin(state: Arriving, place: tuple[int, str]) -> Arriving:
+    key = _key(place)
+    if state.begun.first(key) is not None:
+        return state
+    if len(state.begun) >= MOST_ITEMS:
+        return _crowded(state)
+    return evolve(state, begun=state.begun.having(place, key, f"id {place[1]}"))
+
+
+def _crowded(state: Arriving) -> Arriving:
+    return evolve(state, problem=_malformed(state, f"it has more than {MOST_ITEMS} items"))
 
 
 def _piece(state: Arriving, event: Data, kind: str) -> list[Delta]:
@@ -126,15 +145,16 @@ def _item_of(data: Data) -> Item | None:
 
 
 def _done(state: Arriving, event: Data, data: Data) -> tuple[Arriving, list[Delta]]:
-    index, id = _place(state, event, data.get("id"))  # noqa: A001
-    if any((one.index, one.id) == (index, id) and one.data == data for one in state.done):
+    place = _place(state, event, data.get("id"))
+    key = _key(place)
+    if (earlier := state.done.first(key)) is not None and earlier.data == data:
         return state, []
-    if len(state.done) >= MOST_ITEMS:
-        return evolve(state, problem=_malformed(state, f"it has more than {MOST_ITEMS} items")), []
-    begun = state.begun if (index, id) in state.begun else (*state.begun, (index, id))
+    state = _crowded(state) if len(state.done) >= MOST_ITEMS else _begin(state, place)
+    if state.over:
+        return state, []
     item = _item_of(data)
-    deltas: list[Delta] = [ItemDone(item, index)] if item is not None else []
-    return evolve(state, begun=begun, done=(*state.done, Finished(index, id, data))), deltas
+    deltas: list[Delta] = [ItemDone(item, place[0])] if item is not None else []
+    return evolve(state, done=state.done.having(Finished(*place, data), key)), deltas
 
 
 def accumulate(state: Arriving, event: Data) -> tuple[Arriving, list[Delta]]:
@@ -149,15 +169,14 @@ def accumulate(state: Arriving, event: Data) -> tuple[Arriving, list[Delta]]:
     if kind == "response.output_item.done" and isinstance(item, dict):
         return _done(state, event, item)
     if kind == "response.output_item.added" and isinstance(item, dict):
-        place = _place(state, event, item.get("id"))
-        return (state if place in state.begun else evolve(state, begun=(*state.begun, place))), []
+        return _begin(state, _place(state, event, item.get("id"))), []
     if kind in _TERMINAL:
         if not isinstance(response, dict):
             return evolve(state, problem=_malformed(state, f"{kind} carries no response")), []
         return evolve(state, terminal={**response, "status": _TERMINAL[kind]}), []
     if kind == "error" or (not kind and "error" in event):
         error = error_in(event)
-        return evolve(state, problem=model_error(error if error is not None else event)), []
+        return evolve(state, problem=model_error(error if error is not None else event, hidden=state.hidden)), []
     return (evolve(state, head=response) if isinstance(response, dict) else state), []
 
 
@@ -167,15 +186,17 @@ def _items(state: Arriving) -> list[Json]:
 
 
 def _malformed(state: Arriving, message: str) -> MalformedResponse:
-    return MalformedResponse(message, read_arrived({**(state.head or {}), "output": _items(state)})[0])
+    data: Data = {**(state.head or {}), "output": _items(state)}
+    return MalformedResponse(message, read_arrived(state.hidden.data(data))[0])
 
 
 def _conflict(state: Arriving) -> str:
     places = [(one.index, one.id) for one in state.done]
-    if len(set(places)) != len(places):
+    if len({_key(place) for place in places}) != len(places):
         return "an item was reported done twice, differently"
-    if missing := [place[0] for place in state.begun if place not in places]:
-        return f"the item at position {missing[0]} was begun and never finished"
+    missing = (place[0] for place in state.begun if state.done.first(_key(place)) is None)
+    if (index := next(missing, None)) is not None:
+        return f"the item at position {index} was begun and never finished"
     return ""
 
 
@@ -186,10 +207,10 @@ def finished(state: Arriving) -> Outcome[ModelResponse, ModelError]:
     if state.terminal is None:
         return Failure(ConnectionFailed("the stream ended before the response was complete"))
     if state.terminal.get("output"):
-        return read_response(state.terminal)
+        return read_response(state.terminal, state.hidden)
     if state.terminal["status"] == "completed" and (conflict := _conflict(state)):
         return Failure(_malformed(state, conflict))
-    return read_response({**state.terminal, "output": _items(state)})
+    return read_response({**state.terminal, "output": _items(state)}, state.hidden)
 
 
 def arrive(state: Arriving, chunk: bytes) -> tuple[Arriving, list[Delta]]:
@@ -215,7 +236,7 @@ def arrive(state: Arriving, chunk: bytes) -> tuple[Arriving, list[Delta]]:
 def _arrive_frame(state: Arriving, frame: Frame) -> tuple[Arriving, list[Delta]]:
     if state.over:
         return state, []
-    outcome = read_event(frame)
+    outcome = read_event(frame, state.hidden)
     if isinstance(outcome, Failure):
         return evolve(state, problem=_malformed(state, outcome.failure())), []
     return accumulate(state, outcome.unwrap())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import email.utils
+import math
+from collections.abc import Callable, Mapping
 
 from fnagents.errors import (
     BadRequest,
@@ -14,9 +16,9 @@ from fnagents.errors import (
     Unauthorized,
 )
 from fnagents.jsontext import Json, compact
-from fnagents.prose import shortened
+from fnagents.wire.hiding import Hidden
 
-__all__ = ["error_in", "model_error"]
+__all__ = ["error_in", "model_error", "retry_after"]
 
 #: The most characters of a server's message that an error carries.
 _LONGEST = 1_000
@@ -46,8 +48,8 @@ def error_in(body: Json) -> Json:
 def _words(error: Json) -> str:
     if isinstance(error, Mapping):
         said = error.get("message") or error.get("detail")
-        return shortened(said if isinstance(said, str) and said else compact(error), _LONGEST)
-    return shortened(error if isinstance(error, str) else compact(error), _LONGEST)
+        return said if isinstance(said, str) and said else compact(error)
+    return error if isinstance(error, str) else compact(error)
 
 
 def _codes(error: Json) -> frozenset[str]:
@@ -56,7 +58,9 @@ def _codes(error: Json) -> frozenset[str]:
     return frozenset(code for key in ("code", "type") if isinstance(code := error.get(key), str))
 
 
-def model_error(error: Json, status: int = 0, retry_after: float | None = None) -> ModelError:
+def model_error(
+    error: Json, status: int = 0, retry_after: float | None = None, hidden: Hidden = Hidden()
+) -> ModelError:
     """The typed error.  `error` is the server's error object, or text; `status` is HTTP's, 0 within a response.
 
     A used-up quota is a `BadRequest`, though servers send it as 429: to try again does not help.
@@ -65,7 +69,7 @@ def model_error(error: Json, status: int = 0, retry_after: float | None = None) 
     >>> model_error({"code": "insufficient_quota", "message": "You exceeded your current quota."}, 429)
     BadRequest(message='You exceeded your current quota.', status=429)
     """
-    message, codes = _words(error), _codes(error)
+    message, codes = hidden.short(_words(error), _LONGEST), _codes(error)
     if "insufficient_quota" in codes:
         return BadRequest(message, status or 429)
     if codes & _TOO_LONG or (status in _REFUSING and any(phrase in message.lower() for phrase in _TOO_LONG_PHRASES)):
@@ -100,3 +104,35 @@ def _by_code(message: str, codes: frozenset[str], retry_after: float | None) -> 
     if codes & _FAILING or not any(code.startswith(("invalid", "image", "unsupported")) for code in codes):
         return ServerFailed(message, 500, retry_after)
     return BadRequest(message)
+
+
+def retry_after(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
+    """The seconds that a server asks to wait, never negative; None if it does not say so in a known way.
+
+    `retry-after-ms` counts milliseconds; `retry-after` is a number of seconds or an HTTP date, for which
+    `now` gives the seconds since 1970.
+
+    >>> retry_after({"retry-after": "1.5"}, lambda: 0.0)
+    1.5
+    >>> retry_after({"retry-after": "Thu, 01 Jan 1970 00:00:30 GMT"}, lambda: 10.0)
+    20.0
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = headers.get("retry-after", "")
+    seconds = _number(text)
+    if seconds is not None:
+        return seconds
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None

@@ -16,7 +16,7 @@ from fnagents.items import Item
 from fnagents.jsontext import Json, compact, encodable, read_json, visible
 from fnagents.models import ModelRequest, ModelResponse, Sent, Usage
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.prose import shortened
+from fnagents.wire.hiding import Hidden
 from fnagents.wire.items import UnreadableItemError, read_item, write_item
 from fnagents.wire.parts import Data
 from fnagents.wire.problems import error_in, model_error
@@ -25,11 +25,24 @@ from fnagents.wire.settings import write_sent
 if TYPE_CHECKING:
     from fnagents.runs import Input, Turn
 
-__all__ = ["encode_request", "read_arrived", "read_response", "read_usage", "write_items", "write_request"]
+__all__ = [
+    "MOST_ITEMS",
+    "encode_request",
+    "read_arrived",
+    "read_response",
+    "read_usage",
+    "write_items",
+    "write_request",
+]
+
+#: The most items of one response that are read.
+MOST_ITEMS = 10_000
 
 #: Responses that are not whole, and why.
 _UNFINISHED = frozenset({"incomplete", "queued", "in_progress", "cancelled"})
 _SNIPPET = 200
+#: The most characters of a message or a reason.
+_LONGEST = 1_000
 
 
 # --- what comes back -----------------------------------------------------------------------------------
@@ -62,8 +75,8 @@ def _text(value: Json) -> str:
 
 def _read_items(output: list[Json]) -> tuple[tuple[Item, ...], str]:
     items: list[Item] = []
-    problem = ""
-    for index, data in enumerate(output):
+    problem = f"it has more than {MOST_ITEMS} items" if len(output) > MOST_ITEMS else ""
+    for index, data in enumerate(output[:MOST_ITEMS]):
         if not isinstance(data, dict):
             problem = problem or f"output[{index}] is not an object"
             continue
@@ -76,32 +89,39 @@ def _read_items(output: list[Json]) -> tuple[tuple[Item, ...], str]:
     return tuple(items), problem
 
 
-def read_response(data: Json | bytes) -> Outcome[ModelResponse, ModelError]:
+def read_response(data: Json | bytes, hidden: Hidden = Hidden()) -> Outcome[ModelResponse, ModelError]:
     """The response in the body of an answer: parsed JSON, or its text.  Total.
 
     A response that is not whole is `Incomplete`, one that failed the error that it tells of, and one that
     cannot be read `MalformedResponse`; they carry what arrived and its usage.  No half a call ever comes out
-    as `Success`: a call without a name or arguments is malformed.
+    as `Success`: a call without a name or arguments is malformed.  Nothing that fails repeats what is `hidden`;
+    a success is what the server said.
 
     >>> read_response({"id": "resp_1", "model": "m", "output": []}).unwrap().id
     'resp_1'
     """
     if isinstance(data, str | bytes):
-        return _read_text(data)
+        return _read_text(data, hidden)
     if not isinstance(data, dict):
         return Failure(MalformedResponse("it is not a JSON object"))
     output = data.get("output")
     arrived, problem = read_arrived(data)
     status = data.get("status")
     if status == "failed" or data.get("error"):
-        return Failure(model_error(error_in(data) or "the response failed without saying why"))
+        return Failure(model_error(error_in(data) or "the response failed without saying why", hidden=hidden))
     if isinstance(status, str) and status in _UNFINISHED:
         details = data.get("incomplete_details")
         reason = _text(details.get("reason")) if isinstance(details, dict) else ""
-        return Failure(Incomplete(reason or status, arrived))
+        return Failure(Incomplete(hidden.short(reason or status, _LONGEST), _clean(data, arrived, hidden)))
     if not isinstance(output, list):
-        return Failure(MalformedResponse("it has no list of output items", arrived))
-    return Failure(MalformedResponse(problem, arrived)) if problem else Success(arrived)
+        problem = "it has no list of output items"
+    if problem:
+        return Failure(MalformedResponse(hidden.short(problem, _LONGEST), _clean(data, arrived, hidden)))
+    return Success(arrived)
+
+
+def _clean(data: Data, arrived: ModelResponse, hidden: Hidden) -> ModelResponse:
+    return read_arrived(hidden.data(data))[0] if hidden.words else arrived
 
 
 def read_arrived(data: Data) -> tuple[ModelResponse, str]:
@@ -111,18 +131,18 @@ def read_arrived(data: Data) -> tuple[ModelResponse, str]:
     return ModelResponse(items, read_usage(data.get("usage")), _text(data.get("id")), _text(data.get("model"))), problem
 
 
-def _read_text(text: str | bytes) -> Outcome[ModelResponse, ModelError]:
+def _read_text(text: str | bytes, hidden: Hidden) -> Outcome[ModelResponse, ModelError]:
     try:
         decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         return Failure(MalformedResponse(f"it is not UTF-8: {error.reason} at byte {error.start}"))
     outcome = read_json(decoded, surrogates=True)
     if isinstance(outcome, Failure):
-        begins = f"; it begins with {visible(decoded[:_SNIPPET])!r}" if decoded else ""
-        reason = shortened(outcome.failure().reason, _SNIPPET)
+        begins = f"; it begins with {visible(hidden.text(decoded)[:_SNIPPET])!r}" if decoded else ""
+        reason = hidden.short(outcome.failure().reason, _SNIPPET)
         return Failure(MalformedResponse(f"it is not JSON: {reason}{begins}"))
     value = outcome.unwrap()
-    return read_response(None if isinstance(value, str) else value)
+    return read_response(None if isinstance(value, str) else value, hidden)
 
 
 # --- what is sent --------------------------------------------------------------------------------------
