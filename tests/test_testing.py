@@ -2,18 +2,33 @@
 
 import asyncio
 import socket
+from datetime import datetime
+from typing import Annotated, Any, Literal
 
+import attrs
 import pytest
+from annotated_types import Ge, Le
 from helpers import call
 
 from fnagents.agent import Agent
+from fnagents.define import tool
 from fnagents.errors import ServerFailed
-from fnagents.items import Message, Reasoning
+from fnagents.items import Message, Reasoning, ToolOutput
 from fnagents.models import ModelRequest, ModelResponse, Sent, Usage
 from fnagents.outcome import Failure, Success
-from fnagents.running import run_sync
+from fnagents.running import output, run_sync
 from fnagents.runs import Input
-from fnagents.testing import NetworkForbiddenError, VirtualLoop, from_function, no_network, run_virtual, scripted
+from fnagents.schemas.output import schema
+from fnagents.testing import (
+    NetworkForbiddenError,
+    VirtualLoop,
+    from_function,
+    inventive,
+    no_network,
+    run_virtual,
+    scripted,
+)
+from fnagents.tools import Tool
 
 REQUEST = ModelRequest("a", 0, Sent(), Input((Message("user", "hi"),)))
 HELLO = ModelResponse((Message("assistant", "hello"),))
@@ -197,3 +212,67 @@ def test_after_the_block_all_is_as_before() -> None:
         raise ValueError("no")
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         assert client.getpeername() == server.getsockname()
+
+
+# --- inventive -----------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Tree:
+    """A recursive type."""
+
+    name: str
+    children: "list[Tree]"
+
+
+SEEN: list[Any] = []
+
+
+@tool
+def everything(
+    number: Annotated[int, Ge(3), Le(5)],
+    ratio: float,
+    color: Literal["red", "blue"],
+    tree: Tree,
+    when: datetime,
+    pair: tuple[int, str],
+    flag: bool,
+    maybe: int | None = None,
+    only: Literal["x"] = "x",
+) -> str:
+    """All kinds of parameters."""
+    SEEN.append(number)
+    return "fine"
+
+
+RAW = {
+    "properties": {
+        "odd": True,
+        "all": {"allOf": [{"type": "string"}, {"minLength": 12, "maxLength": 14}]},
+        "several": {"type": ["null", "boolean"]},
+        "even": {"type": "integer", "multipleOf": 2, "exclusiveMinimum": 0, "exclusiveMaximum": 9},
+        "closed": {"type": "array", "prefixItems": [{"const": 1}], "items": False, "minItems": 1},
+        "implied": {"properties": {"a": {}}},
+    },
+    "required": ["odd", "all", "several", "even", "closed", "implied"],
+}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_inventive_model_calls_every_tool_with_fitting_arguments(seed: int) -> None:
+    """Once each, then it ends; the output fits its type."""
+    raw = Tool("raw", "", RAW, lambda context, text: "raw fine", strict=False, inline=True)
+    hosted = Tool("hosted", definition_text='{"type": "web_search"}')
+    agent = Agent("a", tools=[everything, raw, hosted], output_type=Tree)
+    run = run_sync(agent, "go", client=inventive(seed))
+    assert [item.text for item in run.items if isinstance(item, ToolOutput)] == ["fine", "raw fine"]
+    assert isinstance(output(agent, run).unwrap(), Tree)
+    assert run_sync(agent, "go", client=inventive(seed)) == run
+    assert 3 <= SEEN[-1] <= 5
+
+
+def test_an_inventive_model_may_only_talk() -> None:
+    """Without tools it says that it is done; an output that is not strict is invented too."""
+    assert run_sync(Agent("a"), "go", client=inventive()).outcome == Success("done")
+    loose = Agent("a", output_type=schema({"type": "object", "properties": {"n": {"type": "null"}}}, strict=False))
+    assert isinstance(run_sync(loose, "go", client=inventive(1)).outcome, Success)
