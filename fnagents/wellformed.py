@@ -65,11 +65,17 @@ _Fields = tuple[tuple[str, str, Callable[[Any], bool]], ...]
 _known: dict[type, _Fields] = {}
 
 
+def _annotation(kind: type[Any], name: str) -> str:
+    """As it stands in the class, which is text; attrs' own is resolved as soon as anybody asks for that."""
+    return next(
+        str(base.__annotations__[name]) for base in kind.__mro__ if name in vars(base).get("__annotations__", ())
+    )
+
+
 def _checks(kind: type[Any]) -> _Fields:
     found = _known.get(kind)
     if found is None:
-        # Annotations are text in the modules of values, as they stand there.
-        named = [(one.name, str(one.type)) for one in fields(kind)]
+        named = [(one.name, _annotation(kind, one.name)) for one in fields(kind)]
         found = _known[kind] = tuple((name, type_, _CHECKS[type_]) for name, type_ in named if type_ in _CHECKS)
     return found
 

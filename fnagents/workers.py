@@ -54,8 +54,13 @@ class _Job:
             self.done.set_result(outcome)
 
 
+def _start(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="fnagents-worker", daemon=True).start()
+
+
 @define(eq=False)
 class _Pool:
+    start: Callable[[Callable[[], None]], None] = _start
     lock: threading.Condition = field(factory=threading.Condition)
     waiting: deque[_Job] = Factory(deque[_Job])
     idle: int = 0
@@ -74,7 +79,7 @@ class _Pool:
 
     def _hire(self, job: _Job | None = None) -> None:
         try:
-            threading.Thread(target=self._work, name="fnagents-worker", daemon=True).start()
+            self.start(self._work)
         except RuntimeError:
             if job is not None and self.working + self.idle == 0:
                 self.waiting.remove(job)

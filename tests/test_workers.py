@@ -290,39 +290,36 @@ def test_tools_that_run_agents_of_their_own_do_not_wait_for_each_other() -> None
     assert done.stdout == "all done {'done'}\n"
 
 
-NO_THREADS = """
-import asyncio, threading
-from fnagents import Success, workers
-
-def refuse(self):
+def refuse(work):
     raise RuntimeError("can't start new thread")
 
-start, ran = threading.Thread.start, []
-threading.Thread.start = refuse
-print(asyncio.run(workers.in_thread(lambda: ran.append(1))))
-threading.Thread.start = start
-print(asyncio.run(workers.in_thread(lambda: ran.append(2))), ran)
 
-async def busy():
-    held = threading.Event()
-    first = asyncio.ensure_future(workers.in_thread(held.wait))
-    await asyncio.sleep(0.1)
-    threading.Thread.start = refuse
-    second = asyncio.ensure_future(workers.in_thread(lambda: ran.append(3)))
-    await asyncio.sleep(0.1)
-    held.set()
-    await asyncio.gather(first, second)
-    print(ran)
-
-asyncio.run(busy())
-"""
+def test_a_job_that_no_thread_could_be_had_for_is_not_run_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any worker it is a failure, and forgotten."""
+    monkeypatch.setattr(workers, "_pool", workers._Pool(refuse))
+    ran = []
+    failed = asyncio.run(workers.in_thread(lambda: ran.append(1)))
+    assert str(failed.failure()) == "can't start new thread"
+    workers._pool.start = workers._start
+    assert asyncio.run(workers.in_thread(lambda: ran.append(2))) == Success(None)
+    assert ran == [2]
 
 
-def test_a_job_that_no_thread_could_be_had_for_is_not_run_later() -> None:
-    """It is a failure if there is no worker at all; else it waits for one."""
-    done = subprocess.run([sys.executable, "-c", NO_THREADS], timeout=60, capture_output=True, text=True)
-    assert done.stdout.splitlines() == [
-        "<Failure: can't start new thread>",
-        "<Success: None> [2]",
-        "[2, 3]",
-    ]
+def test_a_job_waits_for_a_worker_where_no_more_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one, and it is busy."""
+    monkeypatch.setattr(workers, "_pool", workers._Pool())
+    ran = []
+
+    async def busy():
+        held = threading.Event()
+        first = asyncio.ensure_future(workers.in_thread(held.wait))
+        await asyncio.sleep(0.05)
+        workers._pool.start = refuse
+        second = asyncio.ensure_future(workers.in_thread(lambda: ran.append(3)))
+        await asyncio.sleep(0.05)
+        assert ran == []
+        held.set()
+        await asyncio.gather(first, second)
+
+    asyncio.run(busy())
+    assert ran == [3]
