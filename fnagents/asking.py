@@ -9,12 +9,14 @@ from functools import partial
 from typing import cast
 
 from fnagents.agent import InputGuardrail, ToolResult
-from fnagents.errors import GuardrailTripped, ModelError
+from fnagents.errors import GuardrailTripped, MalformedResponse, ModelError
+from fnagents.items import ToolCall
 from fnagents.models import ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pipeline import CAUGHT, drop, pass_cancellation, settled, verdict_of
 from fnagents.prose import shortened, unfit
 from fnagents.protocol import CallModel, Decide, Decided, Finish, Finished, Prepare, Prepared, Refused, Replied, Verdict
+from fnagents.runs import MOST_CALLS
 from fnagents.tools import Trip
 from fnagents.transcript import listing
 from fnagents.wellformed import complaint
@@ -118,7 +120,7 @@ async def _ask(world: World, effect: CallModel) -> Outcome[ModelResponse, ModelE
     answer: object = world.client(effect.request, partial(world.tell, effect.path, effect.turn))
     if not inspect.isawaitable(answer):
         raise TypeError(f"{CLIENT}; calling this one gave a {type(answer).__name__}")
-    return _checked(await answer)
+    return _bounded(_checked(await answer))
 
 
 def _checked(given: object) -> Outcome[ModelResponse, ModelError]:
@@ -134,6 +136,15 @@ def _checked(given: object) -> Outcome[ModelResponse, ModelError]:
         if (problem := complaint(value)) is not None:
             raise TypeError(f"{CLIENT}; in what this one gave, {problem}")
     return answer
+
+
+def _bounded(answer: Outcome[ModelResponse, ModelError]) -> Outcome[ModelResponse, ModelError]:
+    """A turn has no room for more calls, and nobody is served by some of them."""
+    response = answer.value_or(None)
+    calls = sum(isinstance(item, ToolCall) for item in response.items) if response is not None else 0
+    if calls <= MOST_CALLS:
+        return answer
+    return Failure(MalformedResponse(f"it has {calls} calls, more than {MOST_CALLS}", response))
 
 
 # --- the end -------------------------------------------------------------------------------------------

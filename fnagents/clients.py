@@ -3,7 +3,9 @@
     >>> responses_client(api_key="a key", model="gpt-5.5")
     responses_client(base_url='https://api.openai.com/v1', model='gpt-5.5')
 
-A key is read once, when the client is made, and stands in no run, no repr, no error and no log line.
+A key is read once, when the client is made.  No repr, no log line and no error has it, nor a header's value that was
+given: where a server repeats one, the error says "[key]" (a word of fewer than 8 characters is no secret).  What the
+server sends as the model's answer is kept as it came.
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
+from http.cookiejar import CookieJar
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
 from attrs import evolve, field, frozen
+from typing_extensions import override
 
 from fnagents.errors import BadRequest, DeclarationError, ModelError, Unauthorized
 from fnagents.http import Call, Dialect, Pools, exchange
 from fnagents.models import Emit, ModelRequest, ModelResponse
 from fnagents.outcome import Failure, Outcome
 from fnagents.wire.deltas import Arriving, arrive, arrived
+from fnagents.wire.options import check_seconds, check_text, hidden_in, read_headers, sendable
 from fnagents.wire.responses import encode_request, read_response
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ S = TypeVar("S")
 _OPENAI = "https://api.openai.com/v1"
 #: What `responses_client` asks for where neither it, nor the agent, nor the environment names a model.
 DEFAULT_MODEL = "gpt-5-mini"
-_RESPONSES = Dialect(read_response, Arriving(), arrive, lambda state: state.over, arrived)
+_RESPONSES = Dialect(read_response, lambda hidden: Arriving(hidden=hidden), arrive, lambda state: state.over, arrived)
 
 
 class Encode(Protocol):
@@ -103,8 +108,25 @@ class HttpClient(Generic[S]):
         await self.aclose()
 
 
-def _sendable(text: str) -> bool:
-    return text.isascii() and text.isprintable()
+class _NoCookies(CookieJar):
+    # What a server sets in one run would come back to it in every other.  A policy that refuses all would do, too, but
+    # only after the standard library has read the cookie, and it warns of some.
+
+    @override
+    def extract_cookies(self, response: object, request: object) -> None:
+        pass
+
+
+def _address(base: str, path: str) -> str:
+    import httpx
+
+    try:
+        url = httpx.URL(base)
+    except httpx.InvalidURL as error:
+        raise DeclarationError(f"base_url is no address: {error}") from None
+    if url.scheme not in {"http", "https"} or not url.host or url.userinfo:
+        raise DeclarationError("base_url must be http:// or https://, with a host and without a password")
+    return str(url.copy_with(path=url.path.rstrip("/") + path))
 
 
 def target(
@@ -116,35 +138,36 @@ def target(
     api_key: str | None,
     stream: bool,
     timeout: float | None,
-    headers: Mapping[str, str],
+    headers: Mapping[str, str] | None,
+    named: Mapping[str, str | None],
 ) -> Target:
     """The target of a client named `name`: arguments first, the environment where they are None.
 
-    Raises `DeclarationError` for an address that cannot work or has a password in it, which would be logged.
-    """
-    import httpx
+    `headers` are the user's, `named` those that have options of their own (None for none).
 
+    Raises `DeclarationError` for an address that cannot work or has a password in it, which would be logged, and
+    for a value that is of no use where it stands.
+    """
+    check_text("model", model)
+    check_seconds("timeout", timeout)
+    more = {key: value for key, value in named.items() if value is not None}
+    given = {**read_headers(more), **read_headers(headers if headers is not None else {})}
     base = (os.environ.get("OPENAI_BASE_URL", "").strip() or _OPENAI) if base_url is None else base_url
-    try:
-        url = httpx.URL(base)
-    except httpx.InvalidURL as error:
-        raise DeclarationError(f"base_url is no address: {error}") from None
-    if url.scheme not in {"http", "https"} or not url.host or url.userinfo:
-        raise DeclarationError("base_url must be http:// or https://, with a host and without a password")
-    whole = url.copy_with(path=url.path.rstrip("/") + path)
-    key = (os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key).strip()
-    problem = None
+    check_text("base_url", base)
+    key = os.environ.get("OPENAI_API_KEY", "") if api_key is None else api_key
+    check_text("api_key", key)
+    key, problem = key.strip(), None
     if not key:
         problem = Unauthorized("no key: set OPENAI_API_KEY or pass api_key=")
-    elif not _sendable(key):
+    elif not sendable(key):
         problem = Unauthorized("the key has characters that cannot stand in a header")
-    if bad := sorted(name for name, value in headers.items() if not _sendable(name + value)):
-        raise DeclarationError(f"the header {bad[0]!r} has characters that cannot be sent")
-    sent = {"authorization": f"Bearer {key}", "content-type": "application/json", **headers}
-    return Target(name, base, model, Call(str(whole), sent, b"", timeout, stream, key), problem)
+    # Packed answers are refused (see http.py), so none is asked for.
+    ours = {"authorization": f"Bearer {key}", "content-type": "application/json", "accept-encoding": "identity"}
+    call = Call(_address(base, path), {**ours, **given}, b"", timeout, stream, hidden_in(key, given))
+    return Target(name, base, model, call, problem)
 
 
-def _pools(url: str, http_client: httpx.AsyncClient | None) -> Pools:
+def _pools(url: str, given: object) -> Pools:
     import httpx
 
     @cache
@@ -154,8 +177,10 @@ def _pools(url: str, http_client: httpx.AsyncClient | None) -> Pools:
         secure = url.startswith("https:")
         return httpx.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
+    if given is not None and not isinstance(given, httpx.AsyncClient):
+        raise DeclarationError(f"http_client is a {type(given).__name__}, not an httpx.AsyncClient")
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
-    return Pools(lambda: httpx.AsyncClient(verify=context(), limits=limits), http_client)
+    return Pools(lambda: httpx.AsyncClient(verify=context(), limits=limits, cookies=_NoCookies()), given)
 
 
 def responses_client(
@@ -178,13 +203,14 @@ def responses_client(
     default `OPENAI_BASE_URL` and `OPENAI_API_KEY` of the environment; without a key every call is
     `Failure(Unauthorized)`.  With `stream`, deltas are emitted while the model writes.  `timeout` counts the seconds
     of one whole call, connecting and streaming included (None for no limit); `ModelSettings.timeout` comes first.
-    `headers` are sent beside its own.  `http_client` is used as it is, for its proxies and certificates, and never
-    closed; its own time-outs do not apply.  `now` gives the seconds since 1970, for Retry-After dates.
+    `headers` are sent beside its own; an answer that is packed all the same (with a content-encoding) is refused.
+    `http_client` is used as it is, for its proxies and certificates, and never closed; its own time-outs do not
+    apply.  `now` gives the seconds since 1970, for Retry-After dates.  Raises `DeclarationError` for what cannot work.
 
     No call is tried again here: that is `retrying`'s.
     """
-    more = {"openai-organization": organization, "openai-project": project}
-    named = {name: value for name, value in more.items() if value is not None}
+    if not callable(now):
+        raise DeclarationError(f"now is a {type(now).__name__}, not a function")
     where = target(
         "responses_client",
         "/responses",
@@ -193,6 +219,7 @@ def responses_client(
         api_key=api_key,
         stream=stream,
         timeout=timeout,
-        headers={**named, **{name.lower(): value for name, value in (headers or {}).items()}},
+        headers=headers,
+        named={"openai-organization": organization, "openai-project": project},
     )
     return HttpClient(where, encode_request, _RESPONSES, _pools(where.call.url, http_client), now)

@@ -17,18 +17,19 @@ from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
 
+from fnagents.beginnings import beginning
 from fnagents.converting import converter
 from fnagents.documents import Reader, Writer
-from fnagents.folding import events
+from fnagents.folding import fold
 from fnagents.jsontext import read_json, visible
 from fnagents.lines import assembled, is_journal, whole
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pieces import encoded, restored
 from fnagents.prose import shortened
 from fnagents.protocol import Event
-from fnagents.refolding import beginning, refold
 from fnagents.runs import Run
 from fnagents.shapes import WrongError, located
+from fnagents.unfolding import events
 
 __all__ = [
     "CorruptFile",
@@ -51,7 +52,7 @@ VERSIONS: Mapping[int, str] = {1: "a run is its start and its events; definition
 NEWEST = max(VERSIONS)
 #: From the data of a version to that of the next.
 MIGRATIONS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-#: Longer texts are refused, in characters (or bytes).
+#: Longer texts are refused, in characters (or bytes), unless the reader is told another limit.
 LARGEST = 256 * 2**20
 
 _RUN, _EVENT = "fnagents.run", "fnagents.event"
@@ -124,6 +125,8 @@ def _corrupt(where: str, reason: str) -> _UnreadableError:
 def dump_run(run: Run) -> str:
     """The run as one JSON document, which always has a UTF-8 form.
 
+    It is as large as the run: one that is longer than `LARGEST` is read by `load_run(text, largest=...)` only.
+
     >>> from fnagents.runs import start
     >>> dump_run(start("greeter", "hi")) == (
     ...     '{"format":"fnagents.run","version":1,"definitions":{},"start":{"agent":"greeter","input":'
@@ -155,23 +158,27 @@ def _text(kind: str, rest: dict[str, Any]) -> str:
 # --- from text -----------------------------------------------------------------------------------------
 
 
-def load_run(text: str | bytes) -> Outcome[Run, LoadError]:
+def load_run(text: str | bytes, *, largest: int | None = None) -> Outcome[Run, LoadError]:
     """The run in a document or a journal, or why there is none.  Total: any text, any bytes.
+
+    `largest` is how many characters (or bytes) a text may have, `LARGEST` unless given.
 
     >>> load_run("hello").failure().problem
     'not a file of fnagents: Expecting value at line 1 column 1 (of 5 characters)'
     """
-    return _loaded(text, _RUN, _run)
+    return _loaded(text, _RUN, _run, largest)
 
 
-def load_event(text: str | bytes) -> Outcome[Event, LoadError]:
-    """The event in a document, or why there is none.  Total: any text, any bytes."""
-    return _loaded(text, _EVENT, _event)
+def load_event(text: str | bytes, *, largest: int | None = None) -> Outcome[Event, LoadError]:
+    """The event in a document, or why there is none.  Total: any text, any bytes; `largest` as in `load_run`."""
+    return _loaded(text, _EVENT, _event, largest)
 
 
-def _loaded(text: str | bytes, kind: str, read: Callable[[dict[str, Any], bool], T]) -> Outcome[T, LoadError]:
+def _loaded(
+    text: str | bytes, kind: str, read: Callable[[dict[str, Any], bool], T], largest: int | None
+) -> Outcome[T, LoadError]:
     try:
-        known = _decoded(text)
+        known = _decoded(text, LARGEST if largest is None else largest)
         try:
             return Success(read(_data(known, kind), False))
         except _UnreadableError:
@@ -183,9 +190,9 @@ def _loaded(text: str | bytes, kind: str, read: Callable[[dict[str, Any], bool],
         return Failure(unreadable.error)
 
 
-def _decoded(text: str | bytes) -> str:
-    if len(text) > LARGEST:
-        raise _UnreadableError(NotAFnagentsFile(f"it is larger than {LARGEST // 2**20} MiB"))
+def _decoded(text: str | bytes, largest: int) -> str:
+    if len(text) > largest:
+        raise _UnreadableError(NotAFnagentsFile(f"it is larger than {largest / 2**20:g} MiB"))
     if is_journal(text):
         text = text[: whole(text)]
     if isinstance(text, bytes):
@@ -281,7 +288,7 @@ def _run(data: dict[str, Any], detailed: bool) -> Run:
     else:
         start = reader.start(data["start"])
         found = [reader.event(one) for one in recorded]
-    folded = refold(start.run, found)
+    folded = fold(start.run, found)
     if isinstance(folded, Failure):
         misfit = folded.failure()
         raise _corrupt(f"$.events[{misfit.index}]", misfit.reason)

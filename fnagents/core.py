@@ -14,13 +14,15 @@ Rules that the laws rest on.
   never overtakes a pending approval; serial tools wait for the earlier ones.
 * Pending calls belong to the agent that made them: `Turn.agent` judges them, whoever speaks next.
 * A nested run lives on the call that planted it.  Its effects and events carry the places that lead to it.
+* What a run can hold has bounds where the work would outgrow it (runs.py): calls of a turn, checks of a call, nesting.
 * Foreign code never runs here: predicates, validators, guardrails and clocks are performers' work, and what they
   said is an event.
 
 The design page has both functions in one module; they are two (planning.py, folding.py) because each fills one.
 """
 
-from fnagents.folding import events, fold, step
+from fnagents.folding import fold, step
 from fnagents.planning import DEEPEST_RUN, plan
+from fnagents.unfolding import events
 
 __all__ = ["DEEPEST_RUN", "events", "fold", "plan", "step"]

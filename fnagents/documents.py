@@ -20,12 +20,12 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
+from fnagents.beginnings import Start
 from fnagents.converting import converter
 from fnagents.jsontext import canonical, digest
 from fnagents.models import ModelSettings, Sent, ToolDefinition
 from fnagents.prose import shortened
 from fnagents.protocol import Event, Listing, Prepared, Replied
-from fnagents.refolding import Start
 from fnagents.shapes import TAG, WrongError, fields, located
 
 __all__ = ["Reader", "Writer"]

@@ -16,38 +16,41 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from attrs import evolve, field, frozen
 
 from fnagents.errors import BadRequest, ConnectionFailed, MalformedResponse, ModelError, ModelTimedOut
-from fnagents.jsontext import read_json, visible
+from fnagents.jsontext import read_json
 from fnagents.models import Delta, Emit, ModelResponse
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.prose import shortened
-from fnagents.wire.problems import error_in, model_error
+from fnagents.wire.hiding import NOTHING, Hidden
+from fnagents.wire.problems import error_in, model_error, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     import httpx
 
-__all__ = ["Call", "Dialect", "LARGEST", "Pools", "exchange", "retry_after"]
+__all__ = ["Call", "Dialect", "LARGEST", "Pools", "exchange"]
 
 #: The most bytes of one answer that are read.
 LARGEST = 256 * 1024 * 1024
 #: The most bytes of an error's body that are read.
 _LARGEST_ERROR = 1024 * 1024
 _SNIPPET = 200
+#: The most characters of a connection's error, and of an address in one.
+_LONGEST = 1_000
 #: Seconds to wait for the end of a stream whose response is whole, so that its connection can be used again.
 _GRACE = 0.5
-#: Keys shorter than this are names such as "none", given to servers that ask for no key.
-_SECRET = 8
 
 S = TypeVar("S")
 
 
 @frozen
 class Dialect(Generic[S]):
-    """How answers of an API are read: a whole body, and a stream as a fold from `begin` over its chunks."""
+    """How answers of an API are read: a whole body, and a stream as a fold from `begin` over its chunks.
 
-    read: Callable[[bytes], Outcome[ModelResponse, ModelError]]
-    begin: S
+    `read` and `begin` are told what no failure may repeat; only they see a text before it is cut.
+    """
+
+    read: Callable[[bytes, Hidden], Outcome[ModelResponse, ModelError]]
+    begin: Callable[[Hidden], S]
     arrive: Callable[[S, bytes], tuple[S, list[Delta]]]
     over: Callable[[S], bool]
     arrived: Callable[[S], Outcome[ModelResponse, ModelError]]
@@ -63,7 +66,7 @@ class Call:
     seconds: float | None
     stream: bool
     #: what must not show in any error
-    secret: str = field(default="", repr=False)
+    hidden: Hidden = NOTHING
 
 
 class Pools:
@@ -128,19 +131,20 @@ async def exchange(
         return Failure(ModelTimedOut(call.seconds or 0.0))
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         host = httpx.URL(call.url).host
-        outcome = Failure(ConnectionFailed(f"{host}: {type(error).__name__}: {error}".removesuffix(": ")))
-    return _scrubbed(outcome, call.secret)
+        said = call.hidden.short(f"{type(error).__name__}: {error}", _LONGEST).removesuffix(": ")
+        outcome = Failure(ConnectionFailed(f"{host}: {said}"))
+    return _clean(outcome, call.hidden)
 
 
-def _scrubbed(outcome: Outcome[ModelResponse, ModelError], secret: str) -> Outcome[ModelResponse, ModelError]:
-    # Servers and proxies repeat the key that they refuse.
-    match outcome:
-        case Failure(error) if len(secret) >= _SECRET and secret in getattr(error, "message", ""):
-            worded: Any = error
-            clean: ModelError = evolve(worded, message=worded.message.replace(secret, "[key]"))
-            return Failure(clean)
-        case _:
-            return outcome
+def _clean(outcome: Outcome[ModelResponse, ModelError], hidden: Hidden) -> Outcome[ModelResponse, ModelError]:
+    # Servers and proxies repeat the key that they refuse.  Whatever cuts a text hides it first; this is for the rest.
+    if isinstance(outcome, Success):
+        return outcome
+    worded: Any = outcome.failure()
+    texts = {name: getattr(worded, name, None) for name in ("message", "reason")}
+    changes = {name: hidden.text(text) for name, text in texts.items() if isinstance(text, str)}
+    clean: ModelError = evolve(worded, **changes)
+    return Failure(clean)
 
 
 async def _outcome(
@@ -151,17 +155,28 @@ async def _outcome(
     limit: asyncio.Timeout,
     now: Callable[[], float],
 ) -> Outcome[ModelResponse, ModelError]:
-    kind = response.headers.get("content-type", "")
+    kind, packed = response.headers.get("content-type", ""), _packed(response, call.hidden)
     # httpx promises an iterator only; it is a generator, which has to be closed in its own loop.
     async with aclosing(cast("AsyncGenerator[bytes, None]", response.aiter_bytes())) as chunks:
         if not response.is_success:
-            return Failure(await _refusal(response, chunks, now))
+            return Failure(await _refusal(response, chunks, packed, call.hidden, now))
+        if packed:
+            return Failure(MalformedResponse(packed))
         if "event-stream" in kind or (call.stream and "json" not in kind and "html" not in kind):
-            return await _streamed(chunks, dialect, emit, limit)
+            return await _streamed(chunks, dialect, call.hidden, emit, limit)
         body = await _whole(chunks, LARGEST)
         if len(body) > LARGEST:
             return Failure(MalformedResponse(f"the answer has more than {LARGEST} bytes"))
-        return dialect.read(body)
+        return dialect.read(body, call.hidden)
+
+
+def _packed(response: httpx.Response, hidden: Hidden) -> str:
+    # What is wrong with the answer's encoding; "" for nothing.  To unpack it, as httpx would on the way, could make
+    # gigabytes of a kilobyte, in one step that no limit interrupts.  It was not asked for: see `accept-encoding`.
+    codings: list[str] = response.headers.get_list("content-encoding", split_commas=True)
+    if all(coding.strip().lower() in {"", "identity"} for coding in codings):
+        return ""
+    return f"its body came in the content-encoding {hidden.short(', '.join(codings), _SNIPPET)!r}, which is not read"
 
 
 async def _whole(chunks: AsyncIterator[bytes], most: int) -> bytes:
@@ -174,25 +189,27 @@ async def _whole(chunks: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(body)
 
 
-async def _refusal(response: httpx.Response, chunks: AsyncIterator[bytes], now: Callable[[], float]) -> ModelError:
-    status = response.status_code
+async def _refusal(
+    response: httpx.Response, chunks: AsyncIterator[bytes], packed: str, hidden: Hidden, now: Callable[[], float]
+) -> ModelError:
+    status, wait = response.status_code, retry_after(response.headers, now)
     if response.is_redirect:
-        return BadRequest(
-            f"the server redirects to {response.headers.get('location')!r}; give that as base_url", status
-        )
+        where = hidden.short(response.headers.get("location", ""), _LONGEST)
+        return BadRequest(f"the server redirects to {where!r}; give that as base_url", status)
+    if packed:
+        return model_error(packed, status, wait)
     text = (await _whole(chunks, _LARGEST_ERROR)).decode("utf-8", "replace")
-    wait = retry_after(response.headers, now)
     match read_json(text):
         case Success(value) if (error := error_in(value)) is not None:
-            return model_error(error, status, wait)
+            return model_error(error, status, wait, hidden)
         case _:
-            return model_error(shortened(visible(text), _SNIPPET) or response.reason_phrase, status, wait)
+            return model_error(hidden.short(text, _SNIPPET) or response.reason_phrase, status, wait, hidden)
 
 
 async def _streamed(
-    chunks: AsyncIterator[bytes], dialect: Dialect[S], emit: Emit, limit: asyncio.Timeout
+    chunks: AsyncIterator[bytes], dialect: Dialect[S], hidden: Hidden, emit: Emit, limit: asyncio.Timeout
 ) -> Outcome[ModelResponse, ModelError]:
-    state, size = dialect.begin, 0
+    state, size = dialect.begin(hidden), 0
     async for chunk in chunks:
         size += len(chunk)
         if size > LARGEST:

@@ -27,20 +27,21 @@ from typing import Self, TypeAlias
 from attrs import define, evolve, frozen
 
 from fnagents.agent import Agents
+from fnagents.beginnings import beginning
 from fnagents.codec import VERSIONS, LoadError, NotAFnagentsFile, load_run
 from fnagents.converting import converter
 from fnagents.documents import Writer
 from fnagents.driving import drive
 from fnagents.errors import UnexpectedEventError
-from fnagents.folding import events, fold, step
+from fnagents.folding import fold, step
 from fnagents.linefiles import CannotOpen, FileLocked, LineFile, open_lines
 from fnagents.lines import assembled, definition_line, event_line, first_line, is_journal, is_unbegun, whole
 from fnagents.matching import compared, leads_to, nested
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.perform import Perform
 from fnagents.protocol import Effect, Event
-from fnagents.refolding import beginning
 from fnagents.runs import Run
+from fnagents.unfolding import events
 from fnagents.wrap import recorded
 
 __all__ = ["Journal", "JournalError", "RunBehind", "RunDiffers", "drive_recorded", "journal"]
@@ -192,7 +193,8 @@ def _made(file: LineFile, run: Run | None, clock: Callable[[], float]) -> Outcom
     text = file.read()
     if run is not None and is_unbegun(text):
         return Success(_begun(file, run, clock))
-    loaded = load_run(text)
+    # A process goes on with its own file, however large it has become.
+    loaded = load_run(text, largest=len(text))
     if isinstance(loaded, Failure):
         return loaded
     if not is_journal(text):

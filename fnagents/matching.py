@@ -11,7 +11,6 @@ from typing import TypeAlias, assert_never
 
 from attrs import frozen
 
-from fnagents.folding import events
 from fnagents.protocol import (
     Approved,
     Ask,
@@ -31,6 +30,7 @@ from fnagents.protocol import (
     Returned,
 )
 from fnagents.runs import CallState, Run
+from fnagents.unfolding import events
 
 __all__ = ["Comparison", "compared", "keyed", "leads_to", "nested"]
 

@@ -42,7 +42,7 @@ from fnagents.protocol import (
     Returned,
 )
 from fnagents.rendering import raised
-from fnagents.runs import CallState
+from fnagents.runs import MOST_GATES, CallState
 from fnagents.tools import AgentContext, Tool, ToolContext
 from fnagents.workers import InThread, in_thread
 from fnagents.world import Watch, World, enabled, report
@@ -107,8 +107,8 @@ async def _call_tool(world: World, effect: CallTool) -> Returned | Checked:
         return Returned(effect.place, found, path=effect.path)
     calling = found.unwrap()
     event = await run_call(calling, effect.digest, approved=effect.approved)
-    if effect.attempt and isinstance(event, Checked) and _passes(event):
-        # Nobody is asked between the two, so they could take turns for ever.
+    if effect.attempt and isinstance(event, Checked) and (_passes(event) or effect.attempt >= MOST_GATES):
+        # Where nobody is asked between the two they could take turns for ever; and a person is asked so often only.
         return await failed(calling, ToolRejected("The tool reads its arguments differently each time."))
     return event
 

@@ -46,7 +46,7 @@ from fnagents.protocol import (
     Returned,
     Verdict,
 )
-from fnagents.runs import CallState, Run, Turn
+from fnagents.runs import DEEPEST_RUN, CallState, Run, Turn
 from fnagents.transcript import (
     Known,
     final_text,
@@ -59,9 +59,6 @@ from fnagents.transcript import (
 )
 
 __all__ = ["DEEPEST_RUN", "plan"]
-
-#: Nested runs may be planted this deep.
-DEEPEST_RUN = 16
 
 
 def plan(agents: Agents, run: Run) -> tuple[Effect, ...]:
@@ -155,24 +152,21 @@ def _of_calls(agents: Agents, run: Run, turn: Turn, still_open: tuple[int, ...],
     ordinary = [index for index in still_open if not _is_handoff(known[index])]
     # Handoffs come after all other calls of the turn, so that none of them overtakes a pending approval.
     serial_busy = False
+    number = len(run.turns) - 1
     for index in ordinary or still_open[:1]:
         tool, state = known[index], turn.calls[index]
-        place = f"{len(run.turns) - 1}.{index}"
+        place, serial = f"{number}.{index}", tool is not None and tool.listing.serial
         if state.child is not None:
             yield from _of_child(agents, run, turn, place, state.child, depth)
         else:
             effect = _of_call(run, turn, place, state, tool)
-            if not (serial_busy and isinstance(effect, CallTool) and _is_serial(tool)):
+            if not (serial and serial_busy and isinstance(effect, CallTool)):
                 yield effect
-        serial_busy = serial_busy or _is_serial(tool)
+        serial_busy = serial_busy or serial
 
 
 def _is_handoff(tool: Known | None) -> bool:
     return tool is not None and tool.handoff
-
-
-def _is_serial(tool: Known | None) -> bool:
-    return tool is not None and tool.listing.serial
 
 
 def _of_child(agents: Agents, run: Run, turn: Turn, place: str, child: Run, depth: int) -> Iterator[Effect]:
@@ -185,13 +179,13 @@ def _of_child(agents: Agents, run: Run, turn: Turn, place: str, child: Run, dept
 
 def _of_call(run: Run, turn: Turn, place: str, state: CallState, tool: Known | None) -> Effect:
     """What one open call without a nested run needs."""
-    checkup = state.checkup
-    checks = sum(isinstance(event, Checked) for event in state.gate)
-    attempt = len(state.gate) if checks > 1 else 0
+    checkup = state.checkup if state.gate else None
     if checkup is None:
         if tool is not None and tool.listing.gate:
-            return Check(turn.agent, place, state.call, attempt=attempt, seen=run)
+            return Check(turn.agent, place, state.call, seen=run)
         return CallTool(turn.agent, place, state.call, seen=run)
+    again = len(state.gate) > 1 and sum(isinstance(event, Checked) for event in state.gate) > 1
+    attempt = len(state.gate) if again else 0
     if checkup.needed and state.decision is None:
         return Ask(turn.agent, place, state.call, checkup, attempt=attempt, seen=run)
     approved = isinstance(state.decision, Approved)

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from fnagents.agent import Agent, Agents
 from fnagents.agent import agents as all_agents
+from fnagents.beginnings import beginning
 from fnagents.core import events, plan, step
 from fnagents.errors import ToolError
 from fnagents.items import ToolCall
@@ -20,7 +21,6 @@ from fnagents.models import Emit, ModelRequest, ModelResponse
 from fnagents.outcome import Outcome
 from fnagents.perform import performer
 from fnagents.protocol import CallTool, Returned
-from fnagents.refolding import beginning
 from fnagents.runs import Run
 from fnagents.tools import Answer
 

@@ -15,8 +15,9 @@ from attrs import field, frozen
 
 from fnagents.agent import Agent, Agents
 from fnagents.agent import agents as reached
+from fnagents.beginnings import beginning
 from fnagents.errors import FunctionRaised
-from fnagents.folding import events, step
+from fnagents.folding import step
 from fnagents.models import Sent, ToolDefinition
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.planning import plan
@@ -44,8 +45,8 @@ from fnagents.protocol import (
     Returned,
     key,
 )
-from fnagents.refolding import beginning
 from fnagents.runs import Run
+from fnagents.unfolding import events
 
 __all__ = ["Cause", "Divergence", "replay"]
 

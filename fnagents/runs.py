@@ -2,13 +2,13 @@
 
 A run is its start and the events folded into it, kept where they belong: an event of a turn in its `Turn`, one
 of a call in its `CallState`, a nested run on the call that planted it.  `core.step` is the only writer;
-what it works out once (ids on the wire, sticky decisions) is kept beside the events and never saved.
+what it works out once (ids on the wire, sticky decisions, a turn's handoff) is kept beside the events, never saved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from attrs import Factory, evolve, field, frozen
 
@@ -34,22 +34,36 @@ from fnagents.protocol import (
 from fnagents.tools import Delegate, Handoff, Output
 from fnagents.wellformed import complaint
 
-__all__ = ["CallState", "Input", "Run", "Sticky", "Turn", "start"]
+__all__ = [
+    "CallState",
+    "DEEPEST_RUN",
+    "Input",
+    "MOST_CALLS",
+    "MOST_GATES",
+    "Run",
+    "Sticky",
+    "StickyKey",
+    "Turn",
+    "start",
+]
 
+#: Nested runs do their work so deep and no deeper: one that is planted below fails at once, and plants none.
+DEEPEST_RUN = 16
+#: The most calls of one turn: each event looks at all of them.
+MOST_CALLS = 1_000
+#: After so many checks and decisions a call is not checked again.
+MOST_GATES = 100
 #: What the model reads for a handoff that came after one that succeeded.
 ALREADY_HANDED_OVER = "Not run: the conversation was already handed over in this turn."
+
+#: What a sticky decision is about: agent, kind, namespace and name of the tool, digest of its definition.
+StickyKey: TypeAlias = tuple[str, str, str, str, str]
 
 
 @frozen
 class Sticky:
     """A decision with `always=True`: it answers calls of later turns of the run in which it was made."""
 
-    agent: str
-    kind: str
-    namespace: str
-    tool: str
-    #: digest of the tool's definition
-    definition: str
     turn: int
     #: of the call in its turn
     position: int
@@ -164,6 +178,8 @@ class Turn(Once):
     calls: tuple[CallState, ...] = ()
     decided: Decided | None = None
     refused: Refused | None = None
+    #: what a call of the turn handed the conversation over by
+    handoff: Handoff | None = field(default=None, kw_only=True, eq=False, repr=False)
 
     @property
     def response(self) -> ModelResponse | None:
@@ -173,21 +189,11 @@ class Turn(Once):
         return self.replied.outcome.unwrap()
 
     @property
-    def handoff(self) -> Handoff | None:
-        """The handoff that succeeded in this turn."""
-        for state in self.calls:
-            returned = state.returned
-            if returned is not None and isinstance(returned.outcome, Success):
-                answer = returned.outcome.unwrap()
-                if isinstance(answer, Handoff):
-                    return answer
-        return None
-
-    @property
     def open(self) -> tuple[int, ...]:
         """The positions of the calls that are not answered; none once the conversation was handed over."""
-        waiting = tuple(index for index, state in enumerate(self.calls) if state.is_open)
-        return () if waiting and self.handoff is not None else waiting
+        if self.handoff is not None:
+            return ()
+        return tuple(index for index, state in enumerate(self.calls) if state.is_open)
 
     @property
     def outputs(self) -> Iterator[ToolOutput]:
@@ -261,7 +267,10 @@ class Run:
     ids: tuple[frozenset[str], ...] = field(
         default=Factory(lambda self: _ids(self.input.items), takes_self=True), eq=False, repr=False
     )
-    sticky: tuple[Sticky, ...] = field(default=(), eq=False, repr=False)
+    #: sticky decisions that still count: in each list that of this turn and the last one before it, in order
+    sticky: Mapping[StickyKey, tuple[Sticky, ...]] = field(
+        factory=dict[StickyKey, tuple[Sticky, ...]], eq=False, repr=False
+    )
     #: the server holds the conversation before `input`: it goes on from this response
     previous_response_id: str | None = field(default=None, kw_only=True)
     #: the server holds the whole conversation under this id

@@ -20,11 +20,11 @@ from typing import Any, TypeAlias
 from attrs import frozen
 
 from fnagents.codec import CorruptFile, LoadError, NewerVersion, load_run
-from fnagents.folding import events
 from fnagents.jsontext import digest, read_json
 from fnagents.lines import is_journal, whole
 from fnagents.outcome import Failure, Outcome, Success
 from fnagents.pieces import encoded
+from fnagents.unfolding import events
 
 __all__ = ["Changed", "NotSealed", "NotSigned", "Verified", "VerifyError", "WrongKey", "seal", "verify"]
 

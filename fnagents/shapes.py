@@ -8,6 +8,7 @@ In a detailed converter the hooks note on what they raise where it was; `located
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, get_args, get_origin
 
@@ -46,8 +47,9 @@ Hook: TypeAlias = Callable[[Any, Any], Any]
 
 #: The key that holds the name of a union's member.
 TAG = "$type"
-#: The floats that JSON has no form for, by the texts that stand for them.
-FLOATS: Mapping[str, float] = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+#: The floats that JSON has no form for, by the texts that stand for them.  NaN is none: it does not equal itself,
+#: so a value with it would not come back as it was.
+FLOATS: Mapping[str, float] = {"inf": math.inf, "-inf": -math.inf}
 
 _WORDS: Mapping[type, str] = {
     str: "a string",
@@ -97,6 +99,8 @@ def number(data: Any, _: Any) -> float:
     (5, inf)
     """
     if data.__class__ is float or data.__class__ is int:
+        if not -sys.float_info.max <= data <= sys.float_info.max:
+            raise WrongError("expected a number that a float can be")
         return data
     if data.__class__ is str and data in FLOATS:
         return FLOATS[data]
@@ -106,10 +110,15 @@ def number(data: Any, _: Any) -> float:
 def number_as_data(value: float) -> float | str:
     """The float, or the text that stands for one that JSON cannot write.
 
-    >>> number_as_data(0.5), number_as_data(math.inf)
-    (0.5, 'inf')
+    Total, and what is written can be read: what no field may hold and a caller can still put there, NaN and an
+    integer beyond all floats, is written as the infinity of its sign.
+
+    >>> number_as_data(0.5), number_as_data(math.inf), number_as_data(-10**400), number_as_data(math.nan)
+    (0.5, 'inf', '-inf', 'inf')
     """
-    return value if math.isfinite(value) else str(value)
+    if -sys.float_info.max <= value <= sys.float_info.max:
+        return value
+    return "-inf" if value < 0 else "inf"
 
 
 def literal(kind: Any) -> Hook:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeAlias
 
@@ -225,9 +225,13 @@ def check_name(name: object, what: str = "tool") -> str:
 
 
 def _schema_text(parameters: Mapping[str, Any] | str | None) -> str:
-    if isinstance(parameters, str):
-        return parameters
-    schema: dict[str, Any] = {"type": "object", **(parameters or {})}
+    given: Any = parameters
+    if isinstance(given, str):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        # The text of no schema: what reads the schema refuses it, and knows the tool's name.
+        return json.dumps(type(given).__name__)
+    schema: dict[str, Any] = {"type": "object", **(given or {})}
     if schema["type"] == "object":
         schema.setdefault("properties", {})
     try:
@@ -241,7 +245,8 @@ def _is_async(function: Any) -> bool:
 
 
 def _positive(seconds: object) -> bool:
-    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds) and seconds > 0
+    # Compared, not asked: `isfinite` raises for an integer beyond all floats.
+    return isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds <= sys.float_info.max
 
 
 def _definition(tool: Tool[..., Any, Any]) -> str:

@@ -18,7 +18,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol, TypeAlias
 
 from fnagents.errors import BudgetSpent, ModelTimedOut
-from fnagents.folding import events
 from fnagents.matching import keyed
 from fnagents.outcome import Failure
 from fnagents.perform import Perform
@@ -38,6 +37,7 @@ from fnagents.protocol import (
     key,
 )
 from fnagents.runs import Run
+from fnagents.unfolding import events
 
 __all__ = ["Decide", "Observer", "Record", "approved_by", "limited", "observed", "recorded", "replayed"]
 

@@ -1,6 +1,7 @@
 """Law 9, *codec*: `load(dump(x)) == x`, and any text loads to a value or a `Failure`."""
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -18,16 +19,19 @@ from fnagents import (
     RunError,
     Success,
     ToolError,
+    UnexpectedEvent,
+    UnexpectedEventError,
     dump_event,
     dump_run,
     events,
     fold,
     load_event,
     load_run,
+    step,
 )
+from fnagents.beginnings import beginning
 from fnagents.codec import LoadError
 from fnagents.converting import members
-from fnagents.refolding import beginning, refold
 from fnagents.replays import replay
 
 
@@ -53,21 +57,73 @@ def test_a_run_is_loaded_as_it_was(run: Run) -> None:
     assert text == dump_run(loaded)
 
 
-@given(runs())
-def test_refolding_many_is_folding_each(run: Run) -> None:
-    """The short way through plain answers gives what `fold` gives."""
-    first = beginning(run).run
+def stepped(run: Run, recorded: Iterable[Event]) -> Any:
+    """`fold`, a step at a time."""
+    for index, one in enumerate(recorded):
+        try:
+            run = step(run, one)
+        except UnexpectedEventError as error:
+            return Failure(UnexpectedEvent(str(error), index))
+    return Success(run)
 
-    assert fold(first, events(run)) == refold(first, events(run))
+
+def assert_folded_as_stepped(first: Run, recorded: list[Event]) -> None:
+    """Equal in what is compared and in what is kept beside it, or refused at the same index with the same words."""
+    folded, wanted = fold(first, recorded), stepped(first, recorded)
+
+    assert folded == wanted
+    if isinstance(wanted, Success):
+        assert list(kept(folded.unwrap())) == list(kept(wanted.unwrap()))
+
+
+def kept(run: Run) -> Iterator[object]:
+    """What is not compared of a run, nested ones included."""
+    yield from (run.ids, run.sticky, [turn.handoff for turn in run.turns])
+    for state in states(run):
+        if state.child is not None:
+            yield from kept(state.child)
+
+
+@given(runs())
+def test_folding_many_is_stepping_through_each(run: Run) -> None:
+    """In canonical order, whole and from any event on."""
+    first, recorded = beginning(run).run, list(events(run))
+
+    assert_folded_as_stepped(first, recorded)
+    for index in range(0, len(recorded), 5):
+        assert fold(first, recorded[:index]).bind(
+            lambda so_far, index=index: fold(so_far, recorded[index:])
+        ) == Success(run)
+
+
+@given(
+    runs(40), st.lists(st.tuples(st.sampled_from(["swap", "drop", "repeat", "move"]), st.integers(0), st.integers(0)))
+)
+def test_folding_refuses_what_stepping_refuses(run: Run, changes: list[tuple[str, int, int]]) -> None:
+    """Events that came in another order, never or twice: neighbours change places often without harm."""
+    first, recorded = beginning(run).run, list(events(run))
+    for how, here, there in changes if recorded else ():
+        one, other = here % len(recorded), there % len(recorded)
+        if how == "swap":
+            recorded[one - 1], recorded[one] = recorded[one], recorded[one - 1]
+        elif how == "repeat":
+            recorded.insert(other, recorded[one])
+        elif how == "move":
+            recorded.insert(other, recorded.pop(one))
+        elif len(recorded) > 1:
+            del recorded[one]
+    event(f"{len(changes)} changes, {type(fold(first, recorded)).__name__}")
+
+    assert_folded_as_stepped(first, recorded)
 
 
 @given(runs(), st.randoms(use_true_random=False))
-def test_refolding_refuses_what_folding_refuses(run: Run, chance: Any) -> None:
-    """Shuffled events are refused at the same index with the same words, or accepted to the same run."""
-    first, recorded = beginning(run).run, list(events(run))
+def test_folding_what_was_shuffled_is_stepping_through_it(run: Run, chance: Any) -> None:
+    """However wild the order."""
+    recorded = list(events(run))
     chance.shuffle(recorded)
 
-    assert fold(first, recorded) == refold(first, recorded)
+    assert_folded_as_stepped(beginning(run).run, recorded)
 
 
 @given(runs())

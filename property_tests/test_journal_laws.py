@@ -37,9 +37,9 @@ from fnagents import (
     lockstep,
     reject,
 )
+from fnagents.beginnings import beginning
 from fnagents.journals import Journal, RunBehind, journal
 from fnagents.matching import compared, keyed
-from fnagents.refolding import beginning
 from fnagents.testing import run_virtual
 from fnagents.wrap import recorded, replayed
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
@@ -16,12 +19,21 @@ from fnagents.define import tool
 from fnagents.errors import DeclarationError
 from fnagents.outcome import Failure, Success
 from fnagents.schemas.docstrings import read_docstring
+from fnagents.schemas.formats import FORMATS
 from fnagents.schemas.judging import judge
 from fnagents.schemas.output import schema
+from fnagents.schemas.patterns import longest
 from fnagents.schemas.read import json_reader
 from fnagents.schemas.strict import strict
 
 _SLOW = settings(suppress_health_check=list(HealthCheck), deadline=None)
+
+
+_CHECKER = jsonschema.FormatChecker(())
+for _name, _read in FORMATS.items():
+    _CHECKER.checks(_name, raises=ValueError)(
+        lambda value, read=_read: not isinstance(value, str) or read(value) is not None
+    )
 
 
 @st.composite
@@ -81,6 +93,85 @@ def test_law_14_strict_is_idempotent_pure_and_narrower(given_schema: dict[str, A
     value = data.draw(instances(form))
     if not judge(form)(value):
         assert judge(given_schema)(value) == ()
+
+
+@_SLOW
+@given(schemas(), st.data())
+def test_law_14_bounds_do_not_change_a_verdict(given_schema: dict[str, Any], data: st.DataObject) -> None:
+    """With bounds, the same data fits the same schemas as without."""
+    value = data.draw(instances(given_schema))
+    unbounded = jsonschema.Draft202012Validator(given_schema, format_checker=_CHECKER)
+    try:
+        fits = unbounded.is_valid(value)
+    except Exception:  # noqa: BLE001  # a reference that leads nowhere, or never ends: a judge has a problem with that
+        fits = False
+    assert (judge(given_schema)(value) == ()) == fits
+
+
+@_SLOW
+@given(
+    st.lists(json_values() | st.sampled_from([0, 0.0, False, 1, 1.0, True, [1], [1.0], [True], {"a": 1.0}, {"a": 1}]))
+)
+def test_law_14_unique_items(values: list[Any]) -> None:
+    """What is found by the texts of the elements is what comparing each with each finds."""
+    schema = {"uniqueItems": True}
+    assert (judge(schema)(values) == ()) == jsonschema.Draft202012Validator(schema).is_valid(values)
+
+
+@dataclass
+class Add:
+    """A sum."""
+
+    args: list[Add | Mul | int]
+
+
+@dataclass
+class Mul:
+    """A product."""
+
+    args: list[Mul | Add | bool]
+    z: int = 0
+
+
+def _calc(x: Add | Mul) -> None:
+    """Calculate."""
+
+
+_TREES = st.recursive(
+    st.integers(0, 2) | st.booleans(),
+    lambda inner: st.builds(
+        lambda args, z: {"args": args} if z is None else {"args": args, "z": z},
+        st.lists(inner, max_size=3),
+        st.none() | st.integers(0, 1) | st.just("z"),
+    ),
+    max_leaves=12,
+)
+
+
+@_SLOW
+@given(_TREES)
+def test_law_13_recursive_unions(tree: Any) -> None:
+    """Values that fit both branches, or one for what is deep inside of them, are read iff the schema accepts them."""
+    made = tool(_calc, strict=False)
+    fits = jsonschema.Draft202012Validator(made.parameters).is_valid({"x": tree})
+    assert isinstance(made.read(json.dumps({"x": tree})), Success) == fits
+    assert (judge(made.parameters)({"x": tree}) == ()) == fits
+
+
+@_SLOW
+@given(st.text(alphabet="ab(|)*+?[^-]{2,}\\dws.$", max_size=12), st.text(alphabet="ab-1 ", max_size=20))
+def test_law_10_any_pattern(pattern: str, text: str) -> None:
+    """Of any pattern it is known how long a text may be, and up to there it is matched as it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            search = re.compile(pattern).search
+        except (re.error, OverflowError):
+            return
+        most = longest(pattern)
+        if len(text) <= most:
+            assert (judge({"pattern": pattern})(text) == ()) == (search(text) is not None)
+    assert most == 0 or most >= 10
 
 
 _ANY_SCHEMA = json_values() | st.dictionaries(

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from strategies import runs
 
 from fnagents import Failure, Run, Success, dump_run, events, load_run
+from fnagents.beginnings import beginning
 from fnagents.codec import LoadError
 from fnagents.converting import converter
 from fnagents.documents import Writer
 from fnagents.lines import definition_line, event_line, first_line
-from fnagents.refolding import beginning
 from fnagents.sealing import Changed, NotSealed, NotSigned, Verified, VerifyError, WrongKey, seal, verify
 
 KEYS = st.none() | st.binary(min_size=1, max_size=8)

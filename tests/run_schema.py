@@ -8,11 +8,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 import attrs
 
 import fnagents
+from fnagents.beginnings import Start
 from fnagents.converting import ALONE, REFERENCES, UNIONS, converter, members
 from fnagents.errors import AwaitingApproval
 from fnagents.outcome import Failure, Success
 from fnagents.protocol import Event
-from fnagents.refolding import Start
 
 PATH = Path(fnagents.__file__).with_name("run.schema.json")
 REFERENCE = {"$ref": "#/$defs/reference"}
@@ -27,7 +27,7 @@ def of_type(kind: Any) -> Any:
     if kind in simple:
         return simple[kind]
     if kind is float:
-        return {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf", "nan"]}]}
+        return {"anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}]}
     if origin is Literal:
         return {"enum": list(inner)}
     if origin is tuple:

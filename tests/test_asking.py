@@ -13,20 +13,21 @@ from fnagents.errors import (
     FunctionRaised,
     GuardrailTripped,
     InvalidOutput,
+    MalformedResponse,
     ModelFailed,
     ModelRefused,
     ModelTimedOut,
     ServerFailed,
     ToolRaised,
 )
-from fnagents.items import Message, Refusal
+from fnagents.items import Message, Refusal, ToolCall
 from fnagents.models import ModelResponse, ModelSettings, Usage
 from fnagents.outcome import Failure, Success
 from fnagents.perform import performer
 from fnagents.protocol import Verdict
 from fnagents.resilience import timed
 from fnagents.running import output
-from fnagents.runs import start
+from fnagents.runs import MOST_CALLS, start
 from fnagents.testing import run_virtual, scripted
 from fnagents.tools import Allow, Output, Trip
 
@@ -50,6 +51,17 @@ def explode(*args):
 
 async def own_cancellation(*args):
     raise asyncio.CancelledError
+
+
+def test_an_answer_with_too_many_calls_is_malformed() -> None:
+    """None of them runs, what it cost is kept; the most that a turn may have do run."""
+    agent = Agent("a", tools=[given("t", "x")])
+    many, usage = [call("t")] * (MOST_CALLS + 1), Usage(1, 5, 7)
+    run = ran(agent, ModelResponse(tuple(many), usage))
+    error = run.outcome.failure().error
+    assert (type(error), error.message) == (MalformedResponse, "it has 1001 calls, more than 1000")
+    assert (run.usage, texts(run)) == (usage, [])
+    assert texts(ran(agent, many[1:], "done")) == ["x"] * MOST_CALLS
 
 
 # --- opening a turn ------------------------------------------------------------------------------------
@@ -388,3 +400,20 @@ def test_an_output_guardrail_that_raises_lets_nothing_through() -> None:
     """It counts as tripped."""
     run = ran(Agent("a", output_guardrails=[explode]), "hello")
     assert run.outcome == Failure(GuardrailTripped("explode", "the guardrail raised ValueError", "output"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (Success(ModelResponse((ToolCall(None, "add"),))), "ToolCall.id is a NoneType, not str"),
+        (Failure(ModelTimedOut("9")), "ModelTimedOut.seconds is a str, not float"),
+    ],
+)
+def test_what_a_client_answers_is_what_it_claims_to_be(answer, problem) -> None:
+    """A client whose values could not be saved is a programmer's mistake."""
+
+    async def client(request, emit):
+        return answer
+
+    with pytest.raises(TypeError, match=f"in what this one gave, {problem}"):
+        ran(Agent("a"), client)

@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 import time
+import tracemalloc
 from typing import Any
 
 import httpx
@@ -28,11 +29,12 @@ from fnagents.errors import (
     ServerFailed,
     Unauthorized,
 )
-from fnagents.http import Pools, retry_after
+from fnagents.http import Pools
 from fnagents.items import Message
 from fnagents.models import Delta, ItemDone, ModelRequest, ModelSettings, Sent, TextDelta
 from fnagents.outcome import Failure, Success
 from fnagents.runs import Input
+from fnagents.wire.problems import retry_after
 from fnagents.wire.responses import read_response, write_request
 
 KEY = "a-key-for-tests-only"
@@ -235,6 +237,26 @@ def test_a_closed_client_may_be_used_again() -> None:
     assert asyncio.run(main()) == [0, 1]
 
 
+def test_no_cookie_is_kept() -> None:
+    """What a server sets in one call does not come back to it in the next, and an absurd one is not even read."""
+    for cookie in ("session=one; Path=/", f"session=one; max-age={'9' * 4000}"):
+        outcomes, _, server = ask(whole(HELLO, 200, {"set-cookie": cookie}), whole(HELLO))
+        assert outcomes == [read_response(HELLO)] * 2
+        assert [received.connection for received in server.requests] == [0, 0]
+        assert not any("cookie" in received.headers for received in server.requests)
+
+
+def test_a_given_http_client_may_answer_by_itself() -> None:
+    """A transport that holds its answers in memory, as caches and fakes do, is read like a connection."""
+
+    async def main() -> Any:
+        transport = httpx.MockTransport(lambda _: httpx.Response(200, json=HELLO))
+        async with httpx.AsyncClient(transport=transport) as given:
+            return await responses_client(api_key=KEY, base_url="http://model", http_client=given)(request(), print)
+
+    assert asyncio.run(main()) == read_response(HELLO)
+
+
 def test_a_given_http_client_is_used_and_left_open() -> None:
     """It sends the requests with what it was made with, its own time-outs do not apply, and it is not closed."""
 
@@ -352,13 +374,39 @@ def test_a_body_that_is_no_response_is_malformed(answer: Any, said: Any) -> None
         assert error.message.startswith(said)
 
 
-def test_a_body_that_cannot_be_unpacked_is_a_failure() -> None:
-    """A broken compression breaks the connection; a sound one is unpacked."""
-    packed = whole(gzip.compress(json.dumps(HELLO).encode()), 200, {"content-encoding": "gzip"})
-    assert outcome_of(packed) == read_response(HELLO)
-    error = outcome_of(whole(b"not gzip", 200, {"content-encoding": "gzip"})).failure()
-    assert isinstance(error, ConnectionFailed)
-    assert "DecodingError" in error.message
+@pytest.mark.parametrize("coding", ["gzip", "gzip, gzip", "Identity,GZIP", "deflate", "br", "made-up"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_packed_answer_is_refused(coding: Any, streaming: Any) -> None:
+    """No answer is unpacked, none is asked for: a success is malformed, a refusal keeps its status and its wait."""
+    packed = gzip.compress(json.dumps(HELLO).encode())
+    headers = {"content-encoding": coding, "retry-after": "3"}
+    said = f"its body came in the content-encoding '{coding.replace(',', ', ').replace('  ', ' ')}', which is not read"
+    outcomes, _, server = ask(whole(packed, 200, headers), whole(packed, 503, headers), stream=streaming)
+    assert outcomes == [Failure(MalformedResponse(said)), Failure(ServerFailed(said, 503, 3.0))]
+    assert server.requests[0].headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_packed_answer_costs_nothing(status: Any, layers: Any) -> None:
+    """A kilobyte that would unpack to a hundred million is refused unseen, in one layer or two."""
+    packed = gzip.compress(b" " * 100_000_000, 1)
+    packed = gzip.compress(packed) if layers == 2 else packed
+    answer = whole(packed, status, {"content-encoding": ", ".join(["gzip"] * layers)})
+    outcome_of(whole(HELLO))
+    tracemalloc.start()
+    try:
+        outcome = outcome_of(answer)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    assert "content-encoding" in outcome.failure().message
+
+
+def test_an_answer_may_say_that_it_is_not_packed() -> None:
+    """`identity`, and nothing at all, are no encoding."""
+    for coding in ("identity", "Identity, identity", ""):
+        assert outcome_of(whole(HELLO, 200, {"content-encoding": coding})) == read_response(HELLO)
 
 
 def test_an_answer_has_a_largest_size(monkeypatch: Any) -> None:
@@ -372,6 +420,22 @@ def test_an_answer_has_a_largest_size(monkeypatch: Any) -> None:
     error = outcome_of(whole(b"x" * 1_000_000, 500)).failure()
     assert isinstance(error, ServerFailed)
     assert len(error.message) < 300
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_an_answer_has_a_most_of_items(streaming: Any) -> None:
+    """Fifty thousand calls are no answer, whole or streamed; ten thousand are, and take no time to speak of."""
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+    for count in (10_000, 50_000):
+        calls = completed(*({**call, "id": f"fc_{number}"} for number in range(count)))
+        began = time.monotonic()
+        outcome = outcome_of(stream(events(calls), 65_536) if streaming else whole(calls), stream=streaming)
+        assert time.monotonic() - began < 20
+        if count == 10_000:
+            assert outcome == read_response(calls)
+        else:
+            assert outcome.failure().message == "it has more than 10000 items"
+            assert len(outcome.failure().arrived.items) == 10_000
 
 
 def test_an_incomplete_answer_carries_what_arrived() -> None:
@@ -533,6 +597,115 @@ def test_the_key_shows_in_no_error(answer: Any, caplog: Any) -> None:
     assert KEY not in repr(client.target)
 
 
+def pieces(text: str, least: int = 6) -> list[str]:
+    """Every piece of the key, of at least so many characters, that is in the text."""
+    cut = [KEY[start:end] for start in range(len(KEY)) for end in range(start + least, len(KEY) + 1)]
+    return [piece for piece in cut if piece in text]
+
+
+FAR = "x" * 2_000
+AT_THE_CUT = [
+    answer
+    for before in (70, 95, 150, 175, 185, 195, 960, 980, 990)
+    for fill in [("." * before)]
+    for answer in (
+        whole(f"{fill}{KEY}{FAR}".encode(), 401),
+        whole({"error": {"message": f"{fill}{KEY}{FAR}"}}, 401),
+        whole({"error": {"type": f"{fill}{KEY}{FAR}"}}, 400),
+        whole({"detail": f"{fill}{KEY}{FAR}"}, 422),
+        whole(completed(status="failed", error={"code": "server_error", "message": f"{fill}{KEY}{FAR}"})),
+        whole(f"{fill}{KEY}{FAR}".encode()),
+        whole(f'{{"{fill}{KEY}": 1, "{fill}{KEY}": 2}}'.encode()),
+        whole(completed(status="incomplete", incomplete_details={"reason": f"{fill}{KEY}{FAR}"})),
+        whole(completed({"type": "function_call", "name": f"{fill}{KEY}{FAR}"})),
+        stream(f"data: {{{fill}{KEY}{FAR}\n\n".encode()),
+        stream(f'data: {{"{fill}{KEY}": 1, "{fill}{KEY}": 2}}\n\n'.encode()),
+        stream(f'data: {{"type": "error", "message": "{fill}{KEY}{FAR}"}}\n\n'.encode()),
+        stream(events(completed(status="incomplete", incomplete_details={"reason": f"{fill}{KEY}{FAR}"}))),
+        Answer(307, {"location": f"{fill}{KEY}{FAR}"}),
+        whole(b"{}", 200, {"content-encoding": f"{fill}{KEY}{FAR}"}),
+    )
+]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_no_half_of_the_key_shows_where_an_error_is_cut(streaming: Any) -> None:
+    """Wherever in a text the key stands, it is taken out before the text is shortened."""
+    outcomes, _, _ = ask(*AT_THE_CUT, stream=streaming)
+    assert all(isinstance(outcome, Failure) for outcome in outcomes)
+    assert [pieces(repr(outcome)) for outcome in outcomes] == [[]] * len(AT_THE_CUT)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_key_shows_in_nothing_that_arrived(streaming: Any) -> None:
+    """An answer that failed carries its items without the key; one that succeeded is what the server said."""
+    items = [message(f"key {KEY}"), {"type": "odd", KEY: [KEY, 1, None]}, {"type": "reasoning", "summary": [KEY]}]
+    for cut_short in (
+        completed(*items, status="incomplete", id=KEY, model=KEY),
+        completed(*items, {"type": "function_call", "name": KEY, "arguments": None}),
+    ):
+        for answer in (whole(cut_short), stream(events(cut_short))):
+            error = outcome_of(answer, stream=streaming).failure()
+            assert error.arrived is not None
+            assert pieces(repr(error)) == []
+    begun = events(completed(*items)).rpartition(b"event:")[0]
+    error = outcome_of(stream(begun + f"data: {KEY}\n\n".encode()), stream=True).failure()
+    assert "key [key]" in repr(error.arrived)
+    assert pieces(repr(error)) == []
+    assert outcome_of(whole(completed(*items))) == read_response(completed(*items))
+
+
+def test_a_connections_error_has_no_key() -> None:
+    """What breaks the protocol is quoted without the key, and not at any length."""
+
+    async def main() -> Any:
+        async def answer(reader: Any, writer: Any) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\n" + f"{KEY} {KEY} {FAR}".encode() + b"\r\n\r\n")
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as listener:
+            port = listener.sockets[0].getsockname()[1]
+            async with responses_client(api_key=KEY, base_url=f"http://127.0.0.1:{port}") as client:
+                return await client(request(), print)
+
+    error = asyncio.run(main()).failure()
+    assert isinstance(error, ConnectionFailed)
+    assert "[key] [key]" in error.message
+    assert pieces(error.message) == []
+    assert len(error.message) < 1_100
+
+
+@pytest.mark.parametrize(
+    ("header", "echoed"),
+    [
+        ({"X-Api-Key": "another-secret"}, "another-secret"),
+        ({"Authorization": "Token another-secret"}, "another-secret"),
+        ({"X-Json": '{"k": "a secret"}'}, '{"k": "a secret"}'),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "." * 190])
+def test_the_value_of_a_header_shows_in_no_error(header: Any, echoed: Any, before: Any) -> None:
+    """What is given as a header is as secret as the key, without its scheme and in JSON, too."""
+    for answer in (
+        refused(401, message=f"{before}{echoed}"),
+        whole(f"{before}{echoed}".encode(), 401),
+        stream(f"data: !{before[:-100]}{echoed}\n\n".encode()),
+        whole({"error": {"codes": [f"{before}{echoed}"]}}, 400),
+    ):
+        error = outcome_of(answer, headers=header, stream=True).failure()
+        assert "secret" not in repr(error)
+        assert "[key]" in error.message
+
+
+def test_headers_that_are_no_secret_may_be_told() -> None:
+    """Names of formats, programs and organisations, and short values, are left in errors."""
+    said = "application/json from my-program/1.0 of org-12345678 for team"
+    headers = {"accept": "application/json", "user-agent": "my-program/1.0", "x-team": "team"}
+    outcome = outcome_of(refused(400, message=said), headers=headers, organization="org-12345678")
+    assert outcome == Failure(BadRequest(said))
+
+
 def test_a_short_key_is_no_secret() -> None:
     """The word that stands in for a key does not blot out parts of messages."""
     assert outcome_of(refused(400, message="none of it"), api_key="none") == Failure(BadRequest("none of it"))
@@ -547,10 +720,24 @@ def test_a_short_key_is_no_secret() -> None:
         ({"base_url": "https://user:hidden-word@example.org"}, "without a password"),
         ({"base_url": "https://example.org:port"}, "base_url is no address: Invalid port"),
         ({"headers": {"x-a": "hidden-word\n"}}, "the header 'x-a' has characters that cannot be sent"),
+        ({"headers": {"x-a": b"hidden-word"}}, "the header 'x-a' is a bytes, not text"),
+        ({"headers": {"x-a": None}}, "the header 'x-a' is a NoneType, not text"),
+        ({"headers": {b"x-a": "hidden-word"}}, "the name of a header is a bytes, not text"),
+        ({"headers": [("x-a", "hidden-word")]}, "headers is a list, not a mapping of names to texts"),
+        ({"organization": 7}, "the header 'openai-organization' is a int, not text"),
+        ({"api_key": b"hidden-word"}, "api_key is a bytes, not text"),
+        ({"base_url": httpx.URL("https://example.org")}, "base_url is a URL, not text"),
+        ({"model": 5}, "model is a int, not text"),
+        ({"now": 5.0}, "now is a float, not a function"),
+        ({"http_client": httpx.Client}, "http_client is a type, not an httpx.AsyncClient"),
+        *(
+            ({"timeout": seconds}, "timeout=.* is not a positive number of seconds, or None for no limit")
+            for seconds in (-1, 0, 0.0, True, "5", float("nan"), float("inf"), 10**400)
+        ),
     ],
 )
-def test_an_address_that_cannot_work_is_a_mistake(options: Any, said: Any) -> None:
+def test_an_option_that_cannot_work_is_a_mistake(options: Any, said: Any) -> None:
     """It is refused when the client is made, and what should stay hidden does."""
     with pytest.raises(DeclarationError, match=said) as caught:
-        responses_client(api_key=KEY, **options)
+        responses_client(**{"api_key": KEY} | options)
     assert "hidden-word" not in str(caught.value)

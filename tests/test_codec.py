@@ -1,6 +1,7 @@
 """Runs and events as text: what is written, what is read, and every way in which a file is refused."""
 
 import json
+import sys
 from typing import Any
 
 import attrs
@@ -54,9 +55,9 @@ from fnagents import (
     start,
 )
 from fnagents import codec as codec_module
+from fnagents.beginnings import Start, beginning
 from fnagents.converting import ALONE, UNIONS, members
 from fnagents.documents import Reader, Writer
-from fnagents.refolding import Start, beginning, refold
 
 ADD = ToolDefinition("add", '{"type":"function","name":"add"}')
 PAY = ToolDefinition("pay", '{"type":"function","name":"pay"}')
@@ -107,7 +108,7 @@ def test_a_run_is_loaded_as_it_was() -> None:
 
     assert run == loaded
     assert run.ids == loaded.ids
-    assert run.turns[1].calls[0].child.sticky == loaded.turns[1].calls[0].child.sticky != ()
+    assert run.turns[1].calls[0].child.sticky == loaded.turns[1].calls[0].child.sticky != {}
     assert dump_run(run) == dump_run(loaded)
 
 
@@ -175,7 +176,7 @@ def long(turns: int) -> Run:
     steps: list[Event] = []
     for turn in range(turns):
         steps += [replied(turn, ToolCall(f"c{turn:04}", "add")), Returned(f"{turn}.0", Success(Output("1")))]
-    return refold(start("a", "hi"), steps).unwrap()
+    return fold(start("a", "hi"), steps).unwrap()
 
 
 @pytest.mark.parametrize(
@@ -206,11 +207,39 @@ def test_any_float_survives_as_json(seconds: float) -> None:
     assert Success(event) == load_event(dump_event(event))
 
 
-def test_nan_survives_as_json() -> None:
-    """A server that asks to wait for NaN seconds does not make a run unsaveable."""
-    loaded = load_event(dump_event(Replied(0, Failure(RateLimited("busy", float("nan")))))).unwrap()
+@pytest.mark.parametrize(
+    ("odd", "read"), [(float("nan"), float("inf")), (10**400, float("inf")), (-(10**400), float("-inf"))]
+)
+def test_what_no_field_holds_does_not_make_a_run_unsaveable(odd: float, read: float) -> None:
+    """NaN and integers beyond all floats are written as an infinity, so that the file can be read."""
+    loaded = load_event(dump_event(Replied(0, Failure(RateLimited("busy", odd)))))
 
-    assert str(loaded.outcome.failure().retry_after) == "nan"
+    assert loaded == Success(Replied(0, Failure(RateLimited("busy", read))))
+
+
+@pytest.mark.parametrize(
+    ("odd", "why"),
+    [
+        (str(10**400), "expected a number that a float can be"),
+        (str(-(10**400)), "expected a number that a float can be"),
+        ('"nan"', "expected a number, found a string"),
+        ('"NaN"', "expected a number, found a string"),
+    ],
+)
+def test_a_number_that_would_not_come_back_is_refused(odd: str, why: str) -> None:
+    """What is loaded can be written again, and equals itself."""
+    text = dump_event(Replied(0, Failure(RateLimited("busy", 7.5))))
+    assert text.count("7.5") == 1
+
+    assert load_event(text.replace("7.5", odd)) == Failure(CorruptFile("$.event.outcome.error.retry_after", why))
+
+
+@pytest.mark.parametrize("edge", [sys.float_info.max, -sys.float_info.max, int(sys.float_info.max), 2**1000])
+def test_the_largest_numbers_come_back(edge: float) -> None:
+    """The bound is that of floats, whole numbers included."""
+    event = Replied(0, Failure(RateLimited("busy", edge)))
+
+    assert load_event(dump_event(event)) == Success(event)
 
 
 def test_an_error_about_a_paused_run_is_refused() -> None:
@@ -467,6 +496,33 @@ def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(codec_module, "LARGEST", 2**20)
 
     assert "larger than 1 MiB" in load_run(b" " * (2**20 + 1)).failure().problem
+    assert "larger than 1 MiB" in load_event(b" " * (2**20 + 1)).failure().problem
+
+
+def test_a_reader_may_have_a_limit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was written can be read."""
+    run, event = recorded(), Decided(3, "x")
+    text, other = dump_run(run), dump_event(event)
+    monkeypatch.setattr(codec_module, "LARGEST", 10)
+
+    assert Success(run) == load_run(text, largest=len(text))
+    assert Success(event) == load_event(other, largest=len(other))
+    assert "larger than 0.5 MiB" in load_run(" " * 2**20, largest=2**19).failure().problem
+
+
+@pytest.mark.parametrize("depth", [18, 150, 600])
+def test_runs_that_are_nested_too_deep_are_refused(depth: int) -> None:
+    """At the first that stands too deep, whatever the stack would bear."""
+    document = json.loads(dump_run(start("a", "hi")))
+    called = json.loads(dump_event(Replied(0, Success(ModelResponse((ToolCall("c", "t", "{}"),))))))
+    planted = json.loads(dump_event(Returned("0.0", Success(Delegate("b", "go")))))
+    document["definitions"] = called["definitions"]
+    for level in range(depth):
+        document["events"] += [{**one["event"], "path": ["0.0"] * level} for one in (called, planted)]
+    failure = load_run(json.dumps(document)).failure()
+
+    assert failure.where == "$.events[35]"
+    assert "no run is planted deeper than 17" in failure.reason
 
 
 def test_a_byte_order_mark_is_no_harm() -> None:
@@ -495,15 +551,7 @@ def test_words_of_a_hostile_file_are_bounded_and_visible() -> None:
     problem.encode()
 
 
-# --- many events at once ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("left_out", range(len(history())))
-def test_refolding_refuses_what_folding_refuses(left_out: int) -> None:
-    """One event is missing: the same index, the same words."""
-    steps = [event for index, event in enumerate(history()) if index != left_out]
-
-    assert fold(start("root", "hi"), steps) == refold(start("root", "hi"), steps)
+# --- what a run began with -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

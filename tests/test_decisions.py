@@ -8,7 +8,6 @@ from helpers import call, folded, given, replied, texts
 from fnagents.agent import Agent
 from fnagents.decisions import approve, interruptions, reject, reopen
 from fnagents.errors import ServerFailed, TurnsExhausted, UnexpectedEventError
-from fnagents.folding import events
 from fnagents.items import ToolCall
 from fnagents.outcome import Failure, Success
 from fnagents.protocol import Approved, Checked, Checkup, Declined, Finished, Reopened, Replied, Returned
@@ -16,6 +15,7 @@ from fnagents.running import resume, run_sync
 from fnagents.runs import start
 from fnagents.testing import scripted
 from fnagents.tools import Delegate, Output
+from fnagents.unfolding import events
 
 TWO = ToolCall("c2", "pay", namespace="bank")
 

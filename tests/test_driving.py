@@ -9,7 +9,7 @@ from fnagents.agent import Agent, agents
 from fnagents.decisions import approve, interruptions
 from fnagents.driving import drive, interrupt, lockstep
 from fnagents.errors import ToolCancelled, UnexpectedEventError
-from fnagents.folding import events, fold
+from fnagents.folding import fold
 from fnagents.items import Message
 from fnagents.models import ModelResponse
 from fnagents.outcome import Failure, Success
@@ -19,6 +19,7 @@ from fnagents.protocol import Ask, Checked, Checkup, Replied, Returned, key
 from fnagents.runs import start
 from fnagents.testing import from_function, run_virtual, scripted
 from fnagents.tools import Delegate, Handoff
+from fnagents.unfolding import events
 
 
 def sleeper(name, **options):

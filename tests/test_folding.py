@@ -12,7 +12,7 @@ from fnagents.errors import (
     UnexpectedEvent,
     UnexpectedEventError,
 )
-from fnagents.folding import events, fold, step
+from fnagents.folding import fold, step
 from fnagents.items import Message
 from fnagents.outcome import Failure, Success
 from fnagents.protocol import (
@@ -28,8 +28,9 @@ from fnagents.protocol import (
     Replied,
     Returned,
 )
-from fnagents.runs import start
+from fnagents.runs import DEEPEST_RUN, MOST_CALLS, MOST_GATES, start
 from fnagents.tools import Delegate, Handoff, Output
+from fnagents.unfolding import events
 
 ERROR = ToolRaised("OSError")
 OUTPUT = Returned("0.0", Success(Output("x")))
@@ -126,6 +127,25 @@ REFUSED = [
         "Reopened at 0.0/turn 0",
         "the nested run has ended",
     ),
+    (
+        (replied(0, call("a"), call("h")), DELEGATED, Returned("0.1", Success(Handoff("b")))),
+        replied(0, "x", path=("0.0",)),
+        "Replied at 0.0/turn 0",
+        "the call 0.0 is already answered",
+    ),
+    ((), replied(0, *[call("t")] * (MOST_CALLS + 1)), "Replied at turn 0", "it has more than 1000 calls"),
+    (
+        (CALLED, *[checked(needed=False)] * MOST_GATES),
+        checked(),
+        "Checked at 0.0",
+        "the call has 100 checks and decisions behind it",
+    ),
+    (
+        (),
+        Prepared(0, path=("0.0",) * (DEEPEST_RUN + 9)),
+        f"Prepared at {'0.0/' * (DEEPEST_RUN + 1)}turn 0",
+        "it goes on deeper than runs are nested",
+    ),
 ]  # fmt: skip
 
 
@@ -197,6 +217,61 @@ def test_a_fold_splits_anywhere(cut) -> None:
     first = fold(start("a", "hi"), LONG[:cut]).unwrap()
     assert events(first) == LONG[:cut]
     assert fold(first, LONG[cut:]) == Success(folded(start("a", "hi"), *LONG))
+
+
+def test_a_fold_is_the_steps_whatever_is_known_beside() -> None:
+    """What is not compared is the same, too: ids on the wire, sticky decisions, the turn's handoff."""
+    begun = start("a", "hi")
+    hidden = [
+        (run.ids, run.sticky, [turn.handoff for turn in run.turns])
+        for run in (fold(begun, LONG).unwrap(), folded(begun, *LONG))
+    ]
+    assert hidden[0] == hidden[1]
+    assert fold(begun, ()) == Success(begun)
+
+
+def test_folding_leaves_the_run_alone() -> None:
+    """A run is a value: what is folded into it makes another, sticky decisions included."""
+    begun = folded(start("a", "hi"), *STICKY, Approved("0.0", "d", always=True), checked())
+    kept = (events(begun), dict(begun.sticky))
+    assert step(begun, Declined("0.0", "d", always=True)).sticky != begun.sticky
+    assert (events(begun), begun.sticky) == kept
+
+
+def test_a_turn_has_room_for_many_calls() -> None:
+    """The most that a reply may have are answered in any order, and a call that many were made before is decided."""
+    last = MOST_CALLS - 1
+    run = folded(
+        start("a", "hi"),
+        replied(0, *[call("t")] * MOST_CALLS),
+        *[checked(f"0.{last}", needed=False)] * (MOST_GATES - 1),
+        checked(f"0.{last}"),
+        Approved(f"0.{last}", "d"),
+        *(Returned(f"0.{index}", OUTPUT.outcome) for index in reversed(range(MOST_CALLS))),
+    )
+    assert run.turns[0].open == ()
+    assert len(run.turns[0].calls[last].gate) == MOST_GATES + 1
+
+
+def nested(depth: int):
+    """The events of runs nested so deep, each planted by the first call of the one above."""
+    paths = [("0.0",) * level for level in range(depth)]
+    return [
+        event
+        for path in paths
+        for event in (replied(0, call("t"), path=path), Returned("0.0", DELEGATED.outcome, path=path))
+    ]
+
+
+def test_runs_are_nested_so_deep_and_no_deeper() -> None:
+    """One stands below the deepest, to fail there: no file holds what nothing can walk."""
+    lowest = DEEPEST_RUN + 1
+    run = folded(start("a", "hi"), *nested(lowest))
+    below = folded(run, replied(0, call("t"), path=("0.0",) * lowest))
+    assert folded(below, Returned("0.0", OUTPUT.outcome, path=("0.0",) * lowest)) != below
+    failed = fold(run, nested(lowest + 1)[2 * lowest :]).failure()
+    assert failed.index == 1
+    assert failed.reason.endswith("does not fit the run: no run is planted deeper than 17")
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -273,6 +348,28 @@ def test_the_last_sticky_decision_wins() -> None:
         checked("1.0", digest="e", definition="v1"),
     )
     assert run.turns[1].calls[0].decision == Declined("", "e")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_last_sticky_decision_is_last_in_call_order(first) -> None:
+    """Whoever answered first; and those that can never count again are forgotten."""
+    decisions = [Approved("1.0", "d", always=True), Declined("1.1", "d", always=True)]
+    given = [
+        *STICKY,
+        Approved("0.0", "d", always=True),
+        OUTPUT,
+        replied(1, call("t"), call("t")),
+        *(checked(f"1.{index}", definition="v2") for index in range(2)),
+        decisions[first],
+        decisions[1 - first],
+        Returned("1.0", OUTPUT.outcome),
+        replied(2, call("t")),
+        checked("2.0", digest="e", definition="v2"),
+    ]
+    run = fold(start("a", "hi"), given).unwrap()
+    assert run.sticky == folded(start("a", "hi"), *given).sticky
+    assert run.turns[2].calls[0].decision == Declined("", "e")
+    assert sorted(len(kept) for kept in run.sticky.values()) == [1, 1]
 
 
 @pytest.mark.parametrize(

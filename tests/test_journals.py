@@ -93,6 +93,16 @@ def refused(path: Path, run: Run | None = None) -> Any:
     return error
 
 
+def test_a_journal_may_be_larger_than_what_strangers_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process goes on with its own file."""
+    path = tmp_path / "run.jsonl"
+    run = played(path, "x" * 1_000)
+    monkeypatch.setattr("fnagents.codec.LARGEST", 1_000)
+    assert isinstance(load_run(path.read_bytes()).failure(), NotAFnagentsFile)
+    with opened(path) as record:
+        assert record.run == run
+
+
 # --- what stands in the file ---------------------------------------------------------------------------
 
 

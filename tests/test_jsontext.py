@@ -152,3 +152,16 @@ def test_a_digest_is_sha256_of_the_text() -> None:
     """It is that of UTF-8, and unpaired surrogates have one too."""
     assert digest("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert digest("\ud800") != digest("\ud801")
+
+
+@pytest.mark.parametrize("where", [0, 1, 49_999, 99_999])
+def test_the_duplicate_among_very_many_keys_is_found(where) -> None:
+    """Keys are looked at once each: looking for each among all would take minutes here."""
+    keys = [*(f'"k{index}":1' for index in range(100_000)), f'"k{where}":2']
+
+    assert read_json(f"{{{','.join(keys)}}}") == Failure(InvalidJson(f"the key 'k{where}' is there twice"))
+
+
+def test_the_first_of_several_keys_that_come_again_is_named() -> None:
+    """One is enough to refuse the text."""
+    assert read_json('{"a":1,"b":1,"b":1,"a":1}') == Failure(InvalidJson("the key 'a' is there twice"))

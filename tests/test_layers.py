@@ -16,12 +16,12 @@ PACKAGE = Path(fnagents.__file__).parent
 FLOORS = [
     ["outcome", "errors", "prose", "jsontext", "items"],
     ["schemas", "models", "tools", "agent", "protocol", "wellformed", "runs"],
-    ["define", "rendering", "transcript", "planning", "folding", "core", "decisions"],
+    ["define", "rendering", "transcript", "planning", "growing", "calls", "folding", "unfolding", "core", "decisions"],
     [
         "shapes",
         "converting",
         "pieces",
-        "refolding",
+        "beginnings",
         "documents",
         "lines",
         "codec",
@@ -110,7 +110,9 @@ def test_the_pure_floors_touch_no_world(path: Path) -> None:
     assert {name.split(".")[0] for name in imports(path)} & IMPURE == set()
 
 
-@pytest.mark.parametrize("name", ["planning", "folding", "core", "runs", "protocol", "decisions"])
+@pytest.mark.parametrize(
+    "name", ["planning", "growing", "calls", "folding", "unfolding", "core", "runs", "protocol", "decisions"]
+)
 def test_the_core_names_no_tool_family(name: str) -> None:
     """What differs between families of tools is data; the core knows none of them."""
     source = (PACKAGE / f"{name}.py").read_text(encoding="utf-8").lower()

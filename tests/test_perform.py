@@ -16,7 +16,7 @@ from fnagents.perform import performer
 from fnagents.planning import plan
 from fnagents.protocol import Ask, Checked, Returned
 from fnagents.running import run_sync
-from fnagents.runs import start
+from fnagents.runs import MOST_GATES, start
 from fnagents.schemas.arguments import Arguments
 from fnagents.testing import run_virtual, scripted
 from fnagents.tools import Delegate, Handoff, Output, Tool
@@ -342,3 +342,20 @@ def test_a_tool_that_reads_differently_each_time_does_not_go_round_for_ever() ->
     run = run_sync(Agent("a", tools=[never]), "go", client=scripted(ToolCall("c", "t"), "done"))
     assert run.items[-2].text == "The tool reads its arguments differently each time."
     assert next(numbers) < 10
+
+
+def test_a_person_is_not_asked_about_one_call_for_ever() -> None:
+    """A tool that reads its arguments differently after each approval is answered in the end."""
+    numbers = iter(range(10_000))
+
+    def read(text):
+        number = next(numbers)
+        return Success(Arguments({"n": number}, {"n": number}, f'{{"n":{number}}}'))
+
+    never = Tool("t", "", {}, lambda context, given: given, read=read, needs_approval=True)
+    agent = Agent("a", tools=[never])
+    run = ran(agent, call("t"))
+    while run.outcome is None:
+        run = ran(agent, "done", run=approve(run, interruptions(run)[0]))
+    assert texts(run) == ["The tool reads its arguments differently each time."]
+    assert len(run.turns[0].calls[0].gate) == MOST_GATES

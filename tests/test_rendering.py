@@ -264,3 +264,15 @@ class UnspeakableError(Exception):
 def test_an_exception_as_a_value(error, value) -> None:
     """Its class and its message, even if its message raises."""
     assert raised(error) == value
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_a_message_that_asks_for_the_end_gets_it(error) -> None:
+    """What must pass through passes through `__str__` too."""
+
+    class Ending(Exception):
+        def __str__(self):
+            raise error
+
+    with pytest.raises(error):
+        raised(Ending())

@@ -178,3 +178,9 @@ def test_a_style_can_be_forced(style: Style) -> None:
     }
     for written, text in texts.items():
         assert ("a" in read_docstring(text, style).parameters) == (written == style)
+
+
+def test_a_colon_below_the_only_sphinx_field() -> None:
+    """What stands below a field is its text, whatever it begins with."""
+    assert read_docstring(":param a: b\n:", "sphinx").parameters == {"a": "b\n:"}
+    assert read_docstring(":param a: b\n    :c: d").parameters == {"a": "b\n:c: d"}

@@ -20,7 +20,7 @@ from fnagents.items import Opaque, ToolCall
 from fnagents.models import ModelResponse, Usage
 from fnagents.outcome import Failure, Success
 from fnagents.wire.problems import error_in, model_error
-from fnagents.wire.responses import read_response, read_usage
+from fnagents.wire.responses import MOST_ITEMS, read_response, read_usage
 
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "add", "arguments": "{}"}
 
@@ -75,6 +75,16 @@ def test_what_cannot_be_read_is_malformed(body: Any, said: Any) -> None:
     failure = read_response(body).failure()
     assert isinstance(failure, MalformedResponse)
     assert failure.message.startswith(said)
+
+
+def test_a_response_has_a_most_of_items() -> None:
+    """One more than the limit is malformed, and carries those within it."""
+    assert len(read_response(completed(*[CALL] * MOST_ITEMS)).unwrap().items) == MOST_ITEMS
+    failure = read_response(completed(*[CALL] * (MOST_ITEMS + 1))).failure()
+    assert isinstance(failure, MalformedResponse)
+    assert failure.message == f"it has more than {MOST_ITEMS} items"
+    assert failure.arrived is not None
+    assert len(failure.arrived.items) == MOST_ITEMS
 
 
 def test_a_malformed_response_carries_what_could_be_read() -> None:

@@ -1,6 +1,7 @@
 """Streams of the Responses API: frames, deltas, and the one response that they come to."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -288,6 +289,55 @@ def test_a_stream_has_a_most_of_items(monkeypatch: Any) -> None:
     monkeypatch.setattr(wire_deltas, "MOST_ITEMS", 1)
     failure = fold(done(CALL), done(OTHER), over(CALL))[0].failure()
     assert failure.message == "it has more than 1 items"
+    assert failure.arrived.calls == (read_item(CALL),)
+    assert fold(added(CALL), added(OTHER), over(CALL))[0].failure().message == "it has more than 1 items"
+    assert fold(done(CALL), done({**CALL, "name": "sub"}))[0].failure().message == "it has more than 1 items"
+
+
+@pytest.mark.parametrize("placed", [True, False])
+def test_a_stream_costs_what_its_events_cost(placed: Any) -> None:
+    """Items and deltas are found by position or id without a search: four times as many take about four times as long."""
+
+    def seconds(count: int) -> float:
+        told = [
+            event
+            for number in range(count)
+            for item in [{**CALL, "id": f"fc_{number}"}]
+            for place in [{"output_index": number if placed else None}]
+            for event in (
+                added(item, **place),
+                {"type": "response.function_call_arguments.delta", "delta": "x", "item_id": item["id"], **place},
+                done(item, **place),
+            )
+        ]
+        began = time.process_time()
+        assert len(fold(*told, over())[0].unwrap().calls) == count
+        return time.process_time() - began
+
+    seconds(100)
+    assert seconds(8_000) < 12 * min(seconds(2_000) for _ in range(3))
+
+
+def test_a_server_cannot_choose_positions_that_are_slow_to_tell_apart() -> None:
+    """Numbers that Python would hash alike are as fast as any, below zero and beyond every limit too."""
+    began = time.process_time()
+    told = [added({"type": "odd"}, output_index=(number - 5) * (2**61 - 1)) for number in range(9_000)]
+    assert isinstance(fold(*told, added({"type": "odd"}, output_index=10**5_000))[0], Failure)
+    assert time.process_time() - began < 5
+
+
+def test_two_states_of_one_stream_do_not_mix() -> None:
+    """A state is a value: whatever is folded into it leaves it, and what else was made of it, as it was."""
+    state, _ = accumulate(Arriving(), done(CALL))
+    forks = [accumulate(state, done({**OTHER, "id": str(number)}))[0] for number in range(3)]
+    ends = [finished(accumulate(fork, over())[0]).unwrap().calls for fork in (state, *forks)]
+    assert [[call.name for call in calls] for calls in ends] == [
+        ["add"],
+        ["add", "sub"],
+        ["add", "sub"],
+        ["add", "sub"],
+    ]
+    assert len({calls[-1].extra for calls in ends[1:]}) == 3
 
 
 # --- bytes ---------------------------------------------------------------------------------------------

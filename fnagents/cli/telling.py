@@ -7,7 +7,6 @@ from typing import TypeAlias, assert_never
 
 from fnagents.cli.texts import exact, safe
 from fnagents.decisions import interruptions
-from fnagents.folding import events
 from fnagents.items import Item, Message, Opaque, Reasoning, ToolCall, ToolOutput
 from fnagents.matching import nested
 from fnagents.models import Usage
@@ -29,6 +28,7 @@ from fnagents.protocol import (
 )
 from fnagents.runs import CallState, Run
 from fnagents.tools import Answer, Delegate, Handoff, Output
+from fnagents.unfolding import events
 
 __all__ = ["Line", "asked", "costs", "indented", "state_of", "story", "told"]
 

@@ -7,7 +7,6 @@ read by the class that attrs gives them; they run in the constructor, and here o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from fractions import Fraction
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from typing_extensions import TypeIs
 
 from fnagents.schemas.forms import Decode, Form, MismatchError
+from fnagents.schemas.patterns import matching
 from fnagents.schemas.plain import plain
 
 __all__ = ["attrs_keywords", "constrained", "keywords_of", "text_of"]
@@ -201,8 +201,8 @@ def _multiple(bound: Any) -> Callable[[Any], bool]:
 
 
 def _matching(pattern: str) -> Callable[[Any], bool]:
-    search = re.compile(pattern).search
-    return lambda value: type(value) is not str or search(value) is not None
+    found = matching(pattern)
+    return lambda value: type(value) is not str or found(value)
 
 
 _CHECKS: dict[str, Callable[[Any], Callable[[Any], bool]]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from fnagents.schemas.forms import SCALARS, Form, MismatchError
+from fnagents.schemas.forms import SCALARS, Decode, Form, MismatchError
 
 __all__ = ["Member", "array_form", "map_form", "object_form", "tuple_form", "union_form"]
 
@@ -93,19 +94,59 @@ def union_form(branches: Sequence[Form]) -> Form:
 
         return Form(schema, decode_optional, hashable)
     exact = (int, float) if SCALARS[int] in branches and SCALARS[float] in branches else ()
-    decoders = tuple(branch.decode for branch in branches)
+    return Form(schema, _trial(tuple(branch.decode for branch in branches), exact), hashable)
+
+
+#: While a union is decoded: for each union in it and each array or object (by their ids), the branches that are left
+#: to try, and the value itself, which so keeps its id.
+_TRIED: ContextVar[dict[tuple[int, int], tuple[tuple[Decode, ...], Any]] | None] = ContextVar("tried", default=None)
+
+
+def _trial(decoders: tuple[Decode, ...], exact: tuple[type, ...]) -> Decode:
+    """Decode by the first of the decoders that accepts.
+
+    Which one that is, is remembered until the outermost union is decoded: where unions stand in one another, each
+    is tried on every way to it, which would double the work with every level.
+    """
+    own = id(decoders)
 
     def decode(value: Any) -> Any:
         if type(value) in exact:
             return value
-        for decode_one in decoders:
+        if value.__class__ is not list and value.__class__ is not dict:
+            return _first(decoders, value)
+        tried = _TRIED.get()
+        if tried is None:
+            return _outermost(decode, value)
+        at = (own, id(value))
+        for decode_one in tried[at][0] if at in tried else decoders:
             try:
-                return decode_one(value)
+                found = decode_one(value)
             except Exception:  # noqa: BLE001, S112  # this branch refuses; the next may not
                 continue
+            tried[at] = ((decode_one,), value)
+            return found
+        tried[at] = ((), value)
         raise MismatchError
 
-    return Form(schema, decode, hashable)
+    return decode
+
+
+def _first(decoders: tuple[Decode, ...], value: Any) -> Any:
+    for decode_one in decoders:
+        try:
+            return decode_one(value)
+        except Exception:  # noqa: BLE001, S112  # as above
+            continue
+    raise MismatchError
+
+
+def _outermost(decode: Decode, value: Any) -> Any:
+    token = _TRIED.set({})
+    try:
+        return decode(value)
+    finally:
+        _TRIED.reset(token)
 
 
 #: A member of an object: its key, the name that the constructor knows it by, its form, whether it is required.

@@ -200,7 +200,8 @@ def _sphinx(lines: list[str]) -> Docstring:
                 fields.append(f":param {found['what'].split()[-1].lstrip('*')}: {line[found.end() :].strip()}")
         elif wanted:
             fields.append(f"    {line.strip()}")
-    return Docstring(_prose(lines[:start]), _said(rest.parse("\n".join(fields)).params))
+    # The parser takes away the margin of all lines but the first: with an empty one before, fields stay outermost.
+    return Docstring(_prose(lines[:start]), _said(rest.parse("\n".join(["", *fields])).params))
 
 
 _READ = {"google": _google, "numpy": _numpy, "sphinx": _sphinx}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fnagents.schemas.data import is_array, is_object
 from fnagents.schemas.forms import Form, MismatchError
-from fnagents.schemas.judging import judge
+from fnagents.schemas.judging import judge, unmatchable
 
 if TYPE_CHECKING:
     from fnagents.schemas.types import Builder
@@ -56,6 +56,8 @@ def _msgspec(builder: Builder, hint: Any) -> Form:
 
 
 def _judged(builder: Builder, schema: Mapping[str, Any], decode: Callable[[Any], Any], hint: Any) -> Form:
+    if wrong := unmatchable(schema):
+        builder.refuse(hint, wrong)
     definitions = schema.get("$defs", {})
     labels: dict[str, str] = {}
     for name in definitions:

@@ -14,20 +14,21 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fnagents.errors import DeclarationError
-from fnagents.schemas.data import is_array, is_object
+from fnagents.schemas.data import is_object
 from fnagents.schemas.formats import FORMATS
+from fnagents.schemas.patterns import doubling, longest, patterns_in
 
 if TYPE_CHECKING:
-    from jsonschema import FormatChecker, SchemaError, ValidationError
-    from jsonschema.protocols import Validator
+    from jsonschema import FormatChecker, ValidationError
 
-__all__ = ["Judge", "checked_judge", "judge", "place"]
+__all__ = ["Judge", "UNJUDGED", "checked_judge", "judge", "place", "unmatchable"]
 
 #: From data to its problems, each as `$.path: what is wrong`; none if the data fits.
 Judge: TypeAlias = Callable[[Any], tuple[str, ...]]
 
+#: How a problem begins that is none of the data's: why a judge cannot say what is wrong.
+UNJUDGED = "$: it cannot be judged"
 _MOST = 20
-_LONGEST = 400
 
 
 def judge(schema: Mapping[str, Any]) -> Judge:
@@ -36,11 +37,11 @@ def judge(schema: Mapping[str, Any]) -> Judge:
     >>> judge({"properties": {"qty": {"type": "integer"}}})({"qty": "x"})
     ("$.qty: 'x' is not of type 'integer'",)
     """
-    made: list[Validator] = []
+    made: list[_Validator] = []
 
     def problems(data: Any) -> tuple[str, ...]:
         if not made:
-            made.append(_validator(schema))
+            made.append(_Validator(schema))
         return _problems(made[0], data)
 
     return problems
@@ -57,18 +58,15 @@ def checked_judge(schema_text: str) -> Judge:
     ...
     fnagents.errors.DeclarationError: it is no JSON Schema: $.properties: 3 is not of type 'object'
     """
-    from jsonschema import exceptions
     from referencing.exceptions import Unresolvable
 
     try:
         schema = json.loads(schema_text)
         if not is_object(schema):
             raise DeclarationError("it is no JSON Schema: it is not an object")  # noqa: TRY301  # one way out
-        validator = _validator(schema)
-        type(validator).check_schema(schema)
-        _resolve_all(schema, type(validator).META_SCHEMA["$schema"])
-    except exceptions.SchemaError as error:
-        raise DeclarationError(f"it is no JSON Schema: {_said(error)}") from None
+        validator = _Validator(schema)
+        _check(schema, validator.kind.META_SCHEMA)
+        _resolve_all(schema, validator.kind.META_SCHEMA["$schema"])
     except Unresolvable as error:
         raise DeclarationError(f"its reference {error.ref!r} leads to no schema in it; nothing is fetched") from None
     except DeclarationError:
@@ -78,14 +76,45 @@ def checked_judge(schema_text: str) -> Judge:
     return lambda data: _problems(validator, data)
 
 
-def _validator(schema: Mapping[str, Any]) -> Validator:
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for
-    from referencing.jsonschema import EMPTY_REGISTRY
+class _Validator:
+    """jsonschema's validator of one schema, in its dialect, with bounds."""
 
-    kind = validator_for(schema, default=Draft202012Validator)
-    # A registry of its own: without one, jsonschema fetches what a reference names.
-    return kind(schema, registry=EMPTY_REGISTRY, format_checker=_formats())
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        from jsonschema import Draft202012Validator
+        from jsonschema.validators import validator_for
+        from referencing.jsonschema import EMPTY_REGISTRY
+
+        from fnagents.schemas.bounded import bounded
+
+        self.kind: Any = bounded(validator_for(schema, default=Draft202012Validator))
+        # A registry of its own: without one, jsonschema fetches what a reference names.
+        self._made: Any = self.kind(schema, registry=EMPTY_REGISTRY)
+        # What a dynamic reference means depends on the way to it.
+        self._memory = not any(word in repr(schema) for word in ("'$dynamic", "'$recursive"))
+
+    def errors(self, data: Any) -> Iterable[ValidationError]:
+        from fnagents.schemas.bounded import Judgement
+
+        judgement = Judgement(_formats(), data, memory=self._memory)
+        found: Iterable[ValidationError] = self._made.evolve(format_checker=judgement).iter_errors(data)
+        return found
+
+
+def _check(schema: Mapping[str, Any], meta: Mapping[str, Any]) -> None:
+    """Raises `DeclarationError` for a schema that is none, and for one with a pattern that is not matched."""
+    for error in _Validator(meta).errors(schema):
+        raise DeclarationError(f"it is no JSON Schema: {_said(error)}")
+    if wrong := unmatchable(schema):
+        raise DeclarationError(wrong)
+
+
+def unmatchable(schema: Any) -> str:
+    """What is wrong with the first pattern in the schema that no text is short enough for; "" if none is.
+
+    >>> unmatchable({"pattern": "^(a+)+$"})[:24]
+    "the pattern '^(a+)+$' ma"
+    """
+    return next((doubling(pattern) for pattern in patterns_in(schema) if longest(pattern) == 0), "")
 
 
 @lru_cache(maxsize=1)
@@ -120,21 +149,21 @@ def _resolve_all(schema: Mapping[str, Any], dialect: str) -> None:
         waiting.extend((each, resolver.in_subresource(each)) for each in one.subresources())
 
 
-def _problems(validator: Validator, data: Any) -> tuple[str, ...]:
+def _problems(validator: _Validator, data: Any) -> tuple[str, ...]:
     found: dict[str, None] = {}
     try:
-        for error in islice(validator.iter_errors(data), _MOST + 1):
+        for error in islice(validator.errors(data), _MOST + 1):
             found[_said(error)] = None
     except Exception as error:  # noqa: BLE001  # a schema that never ends, a number too large to divide: no reason to raise
-        found[f"$: it cannot be judged ({type(error).__name__}: {error!s:.200})"] = None
+        found[f"{UNJUDGED} ({type(error).__name__.removeprefix('_')}: {error!s:.200})"] = None
     problems = tuple(found)
     return (*problems[:_MOST], "$: and more") if len(problems) > _MOST else problems
 
 
-def _said(error: ValidationError | SchemaError) -> str:
-    inner = _telling(error)
-    said = f"{place(inner.absolute_path)}: {inner.message}"
-    return said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]} ... {said[-_LONGEST // 2 :]}"
+def _said(error: ValidationError) -> str:
+    from fnagents.schemas.bounded import shortened_middle
+
+    return shortened_middle(f"{place(error.absolute_path)}: {error.message}")
 
 
 def place(path: Iterable[str | int]) -> str:
@@ -144,30 +173,3 @@ def place(path: Iterable[str | int]) -> str:
     '$.lines[0].qty'
     """
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-
-
-def _telling(error: ValidationError | SchemaError) -> ValidationError | SchemaError:
-    """Of a union that nothing fits, the branch that comes nearest: it says more than "none of the given schemas"."""
-    while error.validator in ("anyOf", "oneOf") and error.context:
-        branches: dict[Any, list[ValidationError]] = {}
-        for inner in error.context:
-            branches.setdefault(inner.relative_schema_path[0], []).append(inner)
-        wrong_type = [each for each in branches.values() if _other_type(each)]
-        near = [each for each in branches.values() if not _other_type(each)]
-        if not near:
-            names = [name for each in wrong_type for name in _names(each[0].validator_value)]
-            listed = ", ".join(repr(name) for name in dict.fromkeys(names))
-            error.message = f"{error.instance!r} is not of type {listed}"
-            return error
-        if len(near) > 1:
-            return error
-        error = near[0][0]
-    return error
-
-
-def _other_type(branch: list[ValidationError]) -> bool:
-    return branch[0].validator == "type" and not branch[0].relative_path
-
-
-def _names(value: Any) -> list[str]:
-    return value if is_array(value) else [value]

@@ -24,8 +24,8 @@ from fnagents.schemas import containers
 from fnagents.schemas.arguments import Arguments
 from fnagents.schemas.classes import or_null, with_default
 from fnagents.schemas.docstrings import Docstring, Style, read_docstring
-from fnagents.schemas.forms import Form
-from fnagents.schemas.judging import judge
+from fnagents.schemas.forms import Form, MismatchError
+from fnagents.schemas.judging import UNJUDGED, judge
 from fnagents.schemas.plain import plain
 from fnagents.schemas.scope import Scope
 from fnagents.schemas.types import Builder, described
@@ -209,7 +209,7 @@ def _reader(
         try:
             values = decode(data)
         except Exception:  # noqa: BLE001  # whatever a class's own code raised, the arguments do not fit
-            return Failure(InvalidArguments(problems_of(data) or _refusals(data, slots)))
+            return Failure(InvalidArguments(_explained(problems_of(data), data, slots)))
         if len(values) != count:
             made = {name: make() for name, make in factories.items() if name not in values}
             values = {**defaults, **made, **values}
@@ -229,15 +229,22 @@ def _said_defaults(slots: Sequence[_Slot]) -> dict[str, Any]:
     return said
 
 
+def _explained(problems: tuple[str, ...], data: Mapping[str, Any], slots: Sequence[_Slot]) -> tuple[str, ...]:
+    if problems and not problems[0].startswith(UNJUDGED):
+        return problems
+    return (*_refusals(data, slots), *problems)
+
+
 def _refusals(data: Mapping[str, Any], slots: Sequence[_Slot]) -> tuple[str, ...]:
-    # The schema accepts it all, so a class's own code refused: which parameter, and why?
+    # The schema accepts it all, so a class's own code refused, or cannot be asked: which parameter, and why?
     problems: list[str] = []
     for slot in slots:
         if slot.key in data:
             try:
                 slot.form.decode(data[slot.key])
             except Exception as error:  # noqa: BLE001
-                problems.append(f"$.{slot.key}: {type(error).__name__}: {error!s:.400}")
+                said = f"{type(error).__name__}: {error!s:.400}"
+                problems.append(f"$.{slot.key}: {'it does not fit' if isinstance(error, MismatchError) else said}")
     return tuple(problems) or ("$: it does not fit the function's parameters",)
 
 

@@ -17,11 +17,11 @@ from attrs import Factory, evolve, frozen
 
 from fnagents.errors import ConnectionFailed, MalformedResponse, ModelError
 from fnagents.items import Item
-from fnagents.jsontext import Json, read_json, visible
+from fnagents.jsontext import Json, visible
 from fnagents.models import ArgumentsDelta, Delta, ItemDone, ModelResponse, ReasoningDelta, TextDelta
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.wire.frames import LONGEST_FRAME, Frame, Frames, feed, flush
-from fnagents.wire.hiding import Hidden
+from fnagents.wire.frames import LONGEST_FRAME, Frame, Frames, feed, flush, read_event
+from fnagents.wire.hiding import NOTHING, Hidden
 from fnagents.wire.items import read_item
 from fnagents.wire.parts import Data
 from fnagents.wire.places import Told
@@ -36,7 +36,6 @@ __all__ = [
     "arrive",
     "arrived",
     "finished",
-    "read_event",
     "read_stream",
 ]
 
@@ -77,29 +76,12 @@ class Arriving:
     terminal: Data | None = None
     problem: ModelError | None = None
     #: what no failure repeats
-    hidden: Hidden = Hidden()
+    hidden: Hidden = NOTHING
 
     @property
     def over(self) -> bool:
         """Whether nothing that follows matters."""
         return self.terminal is not None or self.problem is not None
-
-
-def read_event(frame: Frame, hidden: Hidden = Hidden()) -> Outcome[Data, str]:
-    """The event in a frame, its type filled in from the `event:` line where it has none; or what is wrong."""
-    try:
-        text = frame.data.decode()
-        name = frame.event.decode()
-    except UnicodeDecodeError as error:
-        return Failure(f"an event is not UTF-8: {error.reason}")
-    outcome = read_json(text, surrogates=True)
-    if isinstance(outcome, Failure):
-        reason, begins = hidden.short(outcome.failure().reason, 200), visible(hidden.text(text)[:100])
-        return Failure(f"an event is not JSON: {reason}; it begins with {begins!r}")
-    event = outcome.unwrap()
-    if not isinstance(event, dict):
-        return Failure("an event is not a JSON object")
-    return Success(event if isinstance(event.get("type"), str) else {**event, "type": name})
 
 
 def _place(state: Arriving, event: Data, id: object) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Server-sent events: bytes in chunks of any size to the frames in them.  Pure, and bounded.
+"""Server-sent events: bytes in chunks of any size to the frames in them, and a frame to its JSON.  Pure, and bounded.
 
 A line ends in CRLF, LF or CR, a frame in an empty line; a chunk may end anywhere, inside a character too.
 What has not ended yet is kept as a chain of pieces, so that a long line in many small chunks costs no copying.
@@ -10,7 +10,12 @@ from typing import TypeAlias
 
 from attrs import evolve, frozen
 
-__all__ = ["Frame", "Frames", "LONGEST_FRAME", "feed", "flush"]
+from fnagents.jsontext import read_json, visible
+from fnagents.outcome import Failure, Outcome, Success
+from fnagents.wire.hiding import NOTHING, Hidden
+from fnagents.wire.parts import Data
+
+__all__ = ["Frame", "Frames", "LONGEST_FRAME", "feed", "flush", "read_event"]
 
 #: The most bytes of one frame that are kept.
 LONGEST_FRAME = 64 * 1024 * 1024
@@ -99,3 +104,20 @@ def feed(state: Frames, chunk: bytes) -> tuple[Frames, list[Frame]]:
 def flush(state: Frames) -> list[Frame]:
     """The frame that a stream ended in without an empty line, if there is one."""
     return feed(state, b"\n\n")[1]
+
+
+def read_event(frame: Frame, hidden: Hidden = NOTHING) -> Outcome[Data, str]:
+    """The event in a frame, its type filled in from the `event:` line where it has none; or what is wrong."""
+    try:
+        text = frame.data.decode()
+        name = frame.event.decode()
+    except UnicodeDecodeError as error:
+        return Failure(f"an event is not UTF-8: {error.reason}")
+    outcome = read_json(text, surrogates=True)
+    if isinstance(outcome, Failure):
+        reason, begins = hidden.short(outcome.failure().reason, 200), visible(hidden.text(text)[:100])
+        return Failure(f"an event is not JSON: {reason}; it begins with {begins!r}")
+    event = outcome.unwrap()
+    if not isinstance(event, dict):
+        return Failure("an event is not a JSON object")
+    return Success(event if isinstance(event.get("type"), str) else {**event, "type": name})

@@ -14,7 +14,7 @@ from attrs import field, frozen
 from fnagents.jsontext import Json, visible
 from fnagents.prose import shortened
 
-__all__ = ["Hidden", "MARK", "SHORTEST"]
+__all__ = ["Hidden", "MARK", "NOTHING", "SHORTEST"]
 
 #: What stands where something was hidden.
 MARK = "[key]"
@@ -60,3 +60,7 @@ class Hidden:
         if isinstance(data, dict):
             return {self.text(key): self.data(value) for key, value in data.items()}
         return data
+
+
+#: For texts that may be told whole.
+NOTHING = Hidden()

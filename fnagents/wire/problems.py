@@ -16,7 +16,7 @@ from fnagents.errors import (
     Unauthorized,
 )
 from fnagents.jsontext import Json, compact
-from fnagents.wire.hiding import Hidden
+from fnagents.wire.hiding import NOTHING, Hidden
 
 __all__ = ["error_in", "model_error", "retry_after"]
 
@@ -58,9 +58,7 @@ def _codes(error: Json) -> frozenset[str]:
     return frozenset(code for key in ("code", "type") if isinstance(code := error.get(key), str))
 
 
-def model_error(
-    error: Json, status: int = 0, retry_after: float | None = None, hidden: Hidden = Hidden()
-) -> ModelError:
+def model_error(error: Json, status: int = 0, retry_after: float | None = None, hidden: Hidden = NOTHING) -> ModelError:
     """The typed error.  `error` is the server's error object, or text; `status` is HTTP's, 0 within a response.
 
     A used-up quota is a `BadRequest`, though servers send it as 429: to try again does not help.

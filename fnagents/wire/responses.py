@@ -16,7 +16,7 @@ from fnagents.items import Item
 from fnagents.jsontext import Json, compact, encodable, read_json, visible
 from fnagents.models import ModelRequest, ModelResponse, Sent, Usage
 from fnagents.outcome import Failure, Outcome, Success
-from fnagents.wire.hiding import Hidden
+from fnagents.wire.hiding import NOTHING, Hidden
 from fnagents.wire.items import UnreadableItemError, read_item, write_item
 from fnagents.wire.parts import Data
 from fnagents.wire.problems import error_in, model_error
@@ -89,7 +89,7 @@ def _read_items(output: list[Json]) -> tuple[tuple[Item, ...], str]:
     return tuple(items), problem
 
 
-def read_response(data: Json | bytes, hidden: Hidden = Hidden()) -> Outcome[ModelResponse, ModelError]:
+def read_response(data: Json | bytes, hidden: Hidden = NOTHING) -> Outcome[ModelResponse, ModelError]:
     """The response in the body of an answer: parsed JSON, or its text.  Total.
 
     A response that is not whole is `Incomplete`, one that failed the error that it tells of, and one that
