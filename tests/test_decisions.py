@@ -6,6 +6,7 @@ import pytest
 from helpers import call, folded, given, replied, texts
 
 from fnagents.agent import Agent
+from fnagents.codec import dump_run, load_run
 from fnagents.decisions import approve, interruptions, reject, reopen
 from fnagents.errors import ServerFailed, TurnsExhausted, UnexpectedEventError
 from fnagents.items import ToolCall
@@ -167,3 +168,16 @@ def test_decisions_are_about_questions() -> None:
         approve(run, "1")
     with pytest.raises(TypeError, match="always='no'"):
         reject(run, interruptions(run)[0], always="no")
+
+
+def test_sticky_decisions_of_several_tools_are_loaded_again() -> None:
+    """They are not saved but folded anew, and answer later calls as before."""
+    names = ("x", "y", "z")
+    agent = Agent("a", tools=[given(name, "ran", needs_approval=True) for name in names])
+    run = run_sync(agent, "hi", client=scripted([ToolCall(name, name) for name in names]))
+    for ask in interruptions(run):
+        run = approve(run, ask, always=True)
+    loaded = load_run(dump_run(run)).unwrap()
+    assert (loaded, loaded.sticky) == (run, run.sticky)
+    again = scripted([ToolCall(f"{name}2", name) for name in names], "done")
+    assert asyncio.run(resume(agent, loaded, client=again)).outcome == Success("done")
