@@ -5,8 +5,8 @@ two ways (`^(a+)+$`) takes a time that doubles with every character: such a patt
 share a text out between them (`^.*,.*$`) take a power of its length: such a pattern is matched against texts that
 keep this in bounds.  Any other takes a time that grows as the text does.
 
-What this does not see: that a back reference or an assertion makes a pattern slower than its parts, and a
-pattern whose many optional parts (`a?a?a?...`) are ambiguous without any loop.
+What this does not see: that a back reference or an assertion makes a pattern slower than its parts, and how often a
+pattern can be read in several ways without any loop (`a?a?a?...`, `(?:(?:a|b|[ab]){1,3}){9}`).
 """
 
 from __future__ import annotations
