@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fnagents.agent import Agent, Agents, InputGuardrail, OutputGuardrail, StopAt, ToolResult, agents, blocking
 from fnagents.core import events, fold, plan, step
 from fnagents.decisions import approve, interruptions, reject, reopen
-from fnagents.define import tool
+from fnagents.define import ToolOptions, tool
 from fnagents.errors import (
     AwaitingApproval,
     BadRequest,
@@ -252,6 +252,7 @@ __all__ = [
     "ToolError",
     "ToolFailed",
     "ToolInputGuardrail",
+    "ToolOptions",
     "ToolOutput",
     "ToolOutputGuardrail",
     "ToolRaised",

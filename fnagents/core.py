@@ -18,7 +18,8 @@ Rules that the laws rest on.
 * Foreign code never runs here: predicates, validators, guardrails and clocks are performers' work, and what they
   said is an event.
 
-The design page has both functions in one module; they are two (planning.py, folding.py) because each fills one.
+Where it is: planning.py is `plan`, folding.py `step` and `fold`; calls.py has the rules of one call, growing.py the
+builder that lets many events be folded in linear time, unfolding.py takes a run apart into its events again.
 """
 
 from fnagents.folding import fold, step

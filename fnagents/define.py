@@ -9,7 +9,9 @@ import functools
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_origin, overload
+from typing import Annotated, Any, Concatenate, ParamSpec, TypedDict, TypeVar, get_args, get_origin, overload
+
+from typing_extensions import Unpack
 
 from fnagents.errors import DeclarationError, ToolError
 from fnagents.schemas.docstrings import Style
@@ -24,7 +26,7 @@ from fnagents.tools import (
     check_name,
 )
 
-__all__ = ["derived_name", "tool"]
+__all__ = ["ToolOptions", "derived_name", "tool"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,76 +36,45 @@ _CONTEXT_TEXT = re.compile(r"(?:\w+\.)*ToolContext(?:\[.*\])?", re.DOTALL)
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
 
 
+class ToolOptions(TypedDict, total=False):
+    """What `tool` takes beside the function; those that are not described here are `Tool`'s own."""
+
+    #: checked where it is given, derived from the function by default
+    name: str | None
+    #: by default the docstring's, before its first section
+    description: str | None
+    #: recognised by itself by default
+    docstring_style: Style | None
+    #: False: neither the tool nor its parameters are described by the docstring
+    use_docstring: bool
+    strict: bool
+    timeout: float | None
+    needs_approval: bool | Callable[[ToolContext[Any], Mapping[str, Any]], bool | Awaitable[bool]]
+    is_enabled: bool | Callable[[AgentContext[Any]], bool | Awaitable[bool]]
+    on_error: Callable[[ToolContext[Any], ToolError], str | Fatal | Awaitable[str | Fatal]] | None
+    input_guardrails: Iterable[ToolInputGuardrail]
+    output_guardrails: Iterable[ToolOutputGuardrail]
+    serial: bool
+    inline: bool
+    defer_loading: bool
+    namespace: str
+
+
 @overload
 def tool(
-    function: Callable[Concatenate[ToolContext[C], P], R],
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    docstring_style: Style | None = None,
-    use_docstring: bool = True,
-    strict: bool = True,
-    timeout: float | None = None,
-    needs_approval: bool | Callable[[ToolContext[Any], Mapping[str, Any]], bool | Awaitable[bool]] = False,
-    is_enabled: bool | Callable[[AgentContext[Any]], bool | Awaitable[bool]] = True,
-    on_error: Callable[[ToolContext[Any], ToolError], str | Fatal | Awaitable[str | Fatal]] | None = None,
-    input_guardrails: Iterable[ToolInputGuardrail] = (),
-    output_guardrails: Iterable[ToolOutputGuardrail] = (),
-    serial: bool = False,
-    inline: bool = False,
-    defer_loading: bool = False,
-    namespace: str = "",
+    function: Callable[Concatenate[ToolContext[C], P], R], /, **options: Unpack[ToolOptions]
 ) -> Tool[Concatenate[ToolContext[C], P], R, C]: ...
 @overload
-def tool(
-    function: Callable[P, R],
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    docstring_style: Style | None = None,
-    use_docstring: bool = True,
-    strict: bool = True,
-    timeout: float | None = None,
-    needs_approval: bool | Callable[[ToolContext[Any], Mapping[str, Any]], bool | Awaitable[bool]] = False,
-    is_enabled: bool | Callable[[AgentContext[Any]], bool | Awaitable[bool]] = True,
-    on_error: Callable[[ToolContext[Any], ToolError], str | Fatal | Awaitable[str | Fatal]] | None = None,
-    input_guardrails: Iterable[ToolInputGuardrail] = (),
-    output_guardrails: Iterable[ToolOutputGuardrail] = (),
-    serial: bool = False,
-    inline: bool = False,
-    defer_loading: bool = False,
-    namespace: str = "",
-) -> Tool[P, R, Any]: ...
+def tool(function: Callable[P, R], /, **options: Unpack[ToolOptions]) -> Tool[P, R, Any]: ...
 @overload
-def tool(
-    function: None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    docstring_style: Style | None = None,
-    use_docstring: bool = True,
-    strict: bool = True,
-    timeout: float | None = None,
-    needs_approval: bool | Callable[[ToolContext[Any], Mapping[str, Any]], bool | Awaitable[bool]] = False,
-    is_enabled: bool | Callable[[AgentContext[Any]], bool | Awaitable[bool]] = True,
-    on_error: Callable[[ToolContext[Any], ToolError], str | Fatal | Awaitable[str | Fatal]] | None = None,
-    input_guardrails: Iterable[ToolInputGuardrail] = (),
-    output_guardrails: Iterable[ToolOutputGuardrail] = (),
-    serial: bool = False,
-    inline: bool = False,
-    defer_loading: bool = False,
-    namespace: str = "",
-) -> _Decorator: ...
+def tool(function: None = None, /, **options: Unpack[ToolOptions]) -> _Decorator: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """A tool made of a function: its signature, annotations and docstring say what the model is told.
 
     Use it as `@tool`, as `@tool(timeout=3)`, or as a function, on functions, bound methods, static methods,
     objects with `__call__`, and partials and lambdas that are given a `name`.  A first parameter annotated
     `ToolContext` gets the context and is not shown to the model.  A name that is given is checked, one that is
-    derived is made to fit.  The other options are those of `Tool`.
+    derived is made to fit.  The options are those of `ToolOptions`.
 
     Raises `DeclarationError`, naming the tool, the parameter and the way out, for what cannot be a tool.
 
